@@ -1,0 +1,53 @@
+# Two commands are all a newcomer needs: `make demo` and `make test`. Both set themselves up in .venv.
+PYTHON ?= $(shell command -v python3.11 || command -v python3)
+VENV   := .venv
+BIN    := $(VENV)/bin
+PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
+PYTEST := $(BIN)/python -m pytest
+
+.PHONY: demo test check test-system soak bench-extraction readme clean
+
+demo: $(VENV)/.runs
+	$(BIN)/overexplain demo
+
+test: $(VENV)/.tests
+	$(PYTEST) -n auto -m "not system"
+
+check: $(VENV)/.checks
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/python benchmarks/readme_table.py --check
+
+test-system: $(VENV)/.tests
+	$(PYTEST) -m system
+
+# A long campaign, not part of CI: new random examples, many times as many.
+soak: $(VENV)/.tests
+	SOAK=30 $(PYTEST) -n auto tests/extraction/test_properties.py tests/oracles/test_exact.py
+
+bench-extraction: $(VENV)/.runs
+	$(BIN)/python benchmarks/extraction.py
+
+readme: $(VENV)/.runs
+	$(BIN)/python benchmarks/readme_table.py
+
+$(BIN)/python:
+	$(PYTHON) -c 'import sys; sys.exit("overexplain needs Python 3.11 or newer") if sys.version_info < (3, 11) else None'
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.runs: $(BIN)/python pyproject.toml constraints.txt
+	$(PIP) --editable .
+	@touch $@
+
+$(VENV)/.tests: $(BIN)/python pyproject.toml constraints.txt
+	$(PIP) --editable '.[test]'
+	@touch $@ $(VENV)/.runs
+
+$(VENV)/.checks: $(BIN)/python pyproject.toml constraints.txt
+	$(PIP) --editable '.[test,check]'
+	@touch $@ $(VENV)/.runs $(VENV)/.tests
+
+clean:
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

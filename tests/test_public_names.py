@@ -1,0 +1,72 @@
+"""The public names are frozen: others build on them."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import overexplain as ox
+
+NAMES = [
+    "BrokenPromise",
+    "BudgetExhausted",
+    "Budgeted",
+    "CertificateInvalid",
+    "DimensionMismatch",
+    "EndpointFailed",
+    "Extraction",
+    "ExtractionFailed",
+    "GroupNorm",
+    "Hyperplane",
+    "InconsistentLog",
+    "InvalidInput",
+    "LinearModel",
+    "Lp",
+    "Mahalanobis",
+    "Mechanism",
+    "ModelOracle",
+    "NO",
+    "NoExplanation",
+    "Norm",
+    "NotFinite",
+    "Oracle",
+    "OracleError",
+    "OverexplainError",
+    "Polyhedral",
+    "QueryLog",
+    "Recorded",
+    "SolverFailed",
+    "Spent",
+    "Status",
+    "UnsupportedModel",
+    "UnsupportedNorm",
+    "Weighted",
+    "YES",
+    "ZeroNormal",
+    "extract",
+    "l1",
+    "l2",
+    "linf",
+    "load_model",
+    "norm",
+    "recover",
+]
+
+
+def test_public_names_are_these_and_all_resolve() -> None:
+    assert sorted(ox.__all__) == NAMES
+    assert set(ox.__all__) == set(ox._HOME)
+    for name in NAMES:
+        assert getattr(ox, name) is not None
+    assert set(NAMES) <= set(dir(ox))
+
+
+def test_an_unknown_name_is_an_attribute_error() -> None:
+    assert not hasattr(ox, "no_such_name")
+
+
+def test_importing_the_package_loads_nothing_heavy() -> None:
+    heavy = ("numpy", "scipy", "sklearn", "rich", "pandas")
+    code = f"import sys, overexplain; print([m for m in {heavy} if m in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
