@@ -1,0 +1,108 @@
+"""The published terms of an explanation service."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+from overexplain.errors import DimensionMismatch, InvalidInput, NotFinite
+from overexplain.geometry.norms import Norm, norm
+
+
+@dataclass(frozen=True, init=False)
+class Mechanism:
+    """How a service explains: the nearest point in `distance` that flips the label, for a whole ball if `radius` > 0.
+
+    distance    N1; None: not known
+    robustness  N2, the norm of the ball that must lie on the other side; None: plain counterfactuals (or unknown)
+    radius      ρ, the radius of that ball; None: secret
+    tolerance   how far (in `distance`) an answer may lie from the optimum it stands for; None: float64 rounding; 0.0: exact
+    slack       the optimum may be exceeded by this factor: ‖x'−x‖ ≤ (1 + slack)·optimum; None: only the label flips
+
+    Norms may be given by name.
+
+    >>> Mechanism("l1", robustness="l2", radius=0.1)
+    Mechanism(distance=Lp(q=1.0), robustness=Lp(q=2.0), radius=0.1, tolerance=None, slack=0.0)
+    """
+
+    distance: Norm | None
+    robustness: Norm | None
+    radius: float | None
+    tolerance: float | None
+    slack: float | None
+
+    def __init__(
+        self,
+        distance: Norm | str | dict[str, Any] | None,
+        robustness: Norm | str | dict[str, Any] | None = None,
+        radius: float | None = 0.0,
+        tolerance: float | None = None,
+        slack: float | None = 0.0,
+    ) -> None:
+        for name, given in (("distance", distance), ("robustness", robustness)):
+            object.__setattr__(self, name, None if given is None else norm(given))
+        for name, number in (("radius", radius), ("tolerance", tolerance), ("slack", slack)):
+            object.__setattr__(self, name, None if number is None else _not_negative(number, name))
+        if self.radius is not None and self.radius > 0 and self.robustness is None:
+            raise InvalidInput(
+                f"radius {self.radius} needs a robustness norm: which ball must lie on the other side? "
+                'E.g. Mechanism("l1", robustness="l2", radius=0.1)'
+            )
+
+    @property
+    def is_plain(self) -> bool:
+        """True if answers are plain counterfactuals: on the plane itself."""
+        return self.radius == 0.0
+
+    def fits(self, dimension: int) -> None:
+        """Raise DimensionMismatch if a norm was made for another number of features."""
+        for name in ("distance", "robustness"):
+            made_for = getattr(getattr(self, name), "dimension", None)
+            if made_for is not None and made_for != dimension:
+                raise DimensionMismatch(f"the {name} norm is made for {made_for} features, the model has {dimension}")
+
+    def describe(self) -> str:
+        """A short text for people: 'l1', 'linf, robust l1 0.5', 'l1, robust (radius secret)'."""
+        name = "unknown distance" if self.distance is None else _name(self.distance)
+        if self.radius is None:
+            return f"{name}, robust (radius secret)"
+        return name if self.is_plain else f"{name}, robust {_name(self.robustness)} {self.radius:g}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """A JSON-ready form; `from_dict` reads it back."""
+        return {
+            "distance": None if self.distance is None else self.distance.spec,
+            "robustness": None if self.robustness is None else self.robustness.spec,
+            "radius": self.radius,
+            "tolerance": self.tolerance,
+            "slack": self.slack,
+        }
+
+    @classmethod
+    def from_dict(cls, terms: dict[str, Any]) -> Mechanism:
+        """The mechanism written by `to_dict`; terms left out keep their default."""
+        if not isinstance(terms, dict):
+            raise InvalidInput(f"a mechanism is an object with the entry 'distance', got {terms!r}")
+        unknown = sorted(set(terms) - {"distance", "robustness", "radius", "tolerance", "slack"})
+        if unknown or "distance" not in terms:
+            wrong = f"unknown {', '.join(unknown)}" if unknown else "'distance' is missing"
+            raise InvalidInput(f"a mechanism has distance, robustness, radius, tolerance, slack: {wrong}")
+        return cls(**terms)
+
+
+def _name(n: Norm | None) -> str:
+    spec = None if n is None else n.spec
+    return spec["norm"] if isinstance(spec, dict) else str(spec)
+
+
+def _not_negative(value: Any, name: str) -> float:
+    try:
+        number = math.nan if isinstance(value, bool) else float(value)
+    except (TypeError, ValueError, OverflowError):
+        raise InvalidInput(f"{name} must be a number or None, got {value!r}") from None
+    if not math.isfinite(number):
+        raise NotFinite(f"{name} must be a finite number, got {value!r}")
+    if number < 0:
+        raise InvalidInput(f"{name} must not be negative, got {number}")
+    return number
