@@ -1,0 +1,1 @@
+"""Fitted and stored models become a hyperplane; untrusted code is never run."""
