@@ -1,0 +1,1 @@
+"""Who answers: classify and explain, nothing else."""

@@ -1,0 +1,88 @@
+"""The exact service: optimal (robust) counterfactuals of a known model, in closed form, for every norm."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, final
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from overexplain.errors import InvalidInput
+from overexplain.geometry.arrays import FloatArray, as_point_or_rows
+from overexplain.geometry.hyperplane import NO, YES, Hyperplane
+from overexplain.geometry.mechanism import Mechanism
+
+
+@final
+class ModelOracle:
+    """Answers for `hyperplane` by `mechanism`: x' = x + d·v with v a maximizer of normal·v over the unit ball of N1 and
+
+        d = (offset − normal·x − label·ρ·‖normal‖*_N2) / ‖normal‖*_N1
+
+    (lem:CF_direction, lem:RCF_direction). Where several points are optimal, ``ties="first"`` always moves along the same v,
+    ``"random"`` draws one of them each time. `published` is what the asker is shown, e.g. with a secret radius.
+
+    >>> oracle = ModelOracle(Hyperplane([2.0, -1.0], 3.0), Mechanism("linf"))
+    >>> oracle.classify([3.0, 0.0]), oracle.explain([3.0, 0.0])
+    (1, array([2., 1.]))
+    """
+
+    def __init__(
+        self,
+        hyperplane: Hyperplane,
+        mechanism: Mechanism,
+        ties: Literal["first", "random"] = "first",
+        rng: int | np.random.Generator | None = None,
+        published: Mechanism | None = None,
+    ) -> None:
+        if mechanism.distance is None or mechanism.radius is None:
+            raise InvalidInput(
+                "a ModelOracle answers by its mechanism, so distance and radius must be known to it; "
+                "hide them from the asker with published=Mechanism(...)"
+            )
+        if ties not in ("first", "random"):
+            raise InvalidInput(f'ties must be "first" or "random", got {ties!r}')
+        mechanism.fits(hyperplane.dimension)
+        self._plane = hyperplane
+        self._published = mechanism if published is None else published
+        self._rng = np.random.default_rng(rng)
+        # Scaled to ‖normal‖* = 1, so that no later product depends on the scale of the model.
+        scaled = np.ldexp(hyperplane.normal, -hyperplane._exponent)
+        length = float(mechanism.distance.dual(scaled))
+        self._normal: FloatArray = scaled / length
+        self._offset = float(np.ldexp(hyperplane.offset, -hyperplane._exponent)) / length
+        self._reach = 0.0
+        if mechanism.radius > 0 and mechanism.robustness is not None:
+            self._reach = mechanism.radius * float(mechanism.robustness.dual(self._normal))
+        self._direction = mechanism.distance.maximizer(self._normal)
+        face = mechanism.distance.face(self._normal) if ties == "random" else None
+        self._face = None if face is None or face.is_point else face
+
+    @property
+    def dimension(self) -> int:
+        """The number of features."""
+        return self._plane.dimension
+
+    @property
+    def mechanism(self) -> Mechanism:
+        """The published terms."""
+        return self._published
+
+    def classify(self, x: ArrayLike) -> Any:
+        """+1 (Yes) or −1 (No): an int for a point, an int8 array for rows."""
+        points = as_point_or_rows(x, self.dimension)
+        return self._plane.label(points) if points.ndim == 1 else self._plane.labels(points)
+
+    def explain(self, x: ArrayLike) -> FloatArray:
+        """The nearest point on the other side of the plane, with the whole robustness ball if there is one."""
+        points = as_point_or_rows(x, self.dimension)
+        gap = self._offset - points @ self._normal
+        labels = np.where(gap <= 0, YES, NO)
+        distance = gap - labels * self._reach
+        if points.ndim == 1:
+            return np.asarray(points + distance * self._draw())
+        directions = self._direction if self._face is None else np.array([self._draw() for _ in points])
+        return np.asarray(points + distance[:, None] * directions)
+
+    def _draw(self) -> FloatArray:
+        return self._direction if self._face is None else self._face.sample(self._rng)

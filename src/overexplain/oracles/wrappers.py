@@ -1,0 +1,103 @@
+"""Oracles made from oracles by wrapping: one that remembers, one that refuses to overspend."""
+
+from __future__ import annotations
+
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from overexplain.errors import BudgetExhausted, InvalidInput
+from overexplain.geometry.mechanism import Mechanism
+from overexplain.log.querylog import QueryLog
+from overexplain.oracles.protocol import Oracle
+
+
+def rows_of(x: ArrayLike) -> int:
+    """How many questions `x` is: one for a point, one per row for a batch."""
+    return len(np.asarray(x)) if np.ndim(x) == 2 else 1
+
+
+class _Wrapper:
+    """What every wrapper passes on unchanged."""
+
+    def __init__(self, oracle: Oracle) -> None:
+        self.wrapped = oracle
+
+    @property
+    def dimension(self) -> int:
+        """The number of features."""
+        return self.wrapped.dimension
+
+    @property
+    def mechanism(self) -> Mechanism | None:
+        """The published terms of the wrapped oracle."""
+        return self.wrapped.mechanism
+
+
+@final
+class Recorded(_Wrapper):
+    """Passes every question on and appends the answer to `log`.
+
+    >>> from overexplain.geometry.hyperplane import Hyperplane
+    >>> from overexplain.oracles.exact import ModelOracle
+    >>> service = Recorded(ModelOracle(Hyperplane([1.0, 0.0], 1.0), Mechanism("l2")))
+    >>> _ = service.explain([0.0, 0.0])
+    >>> service.log.explanations.tolist()
+    [[1.0, 0.0]]
+    """
+
+    def __init__(self, oracle: Oracle, log: QueryLog | None = None) -> None:
+        super().__init__(oracle)
+        self.log = QueryLog(mechanism=oracle.mechanism) if log is None else log
+
+    def classify(self, x: ArrayLike) -> Any:
+        """The wrapped oracle's label, now also in the log."""
+        label = self.wrapped.classify(x)
+        self.log.add_label(x, label)
+        return label
+
+    def explain(self, x: ArrayLike) -> Any:
+        """The wrapped oracle's explanation, now also in the log."""
+        explanation = self.wrapped.explain(x)
+        self.log.add_explanation(x, explanation, mechanism=self.wrapped.mechanism)
+        return explanation
+
+
+@final
+class Budgeted(_Wrapper):
+    """Passes at most `budget` questions on (labels and explanations alike; every row of a batch counts).
+
+    A question that would exceed the budget is refused *before* it is sent: BudgetExhausted, with the wrapped oracle's log.
+    """
+
+    def __init__(self, oracle: Oracle, budget: int) -> None:
+        super().__init__(oracle)
+        if isinstance(budget, bool) or int(budget) != budget or budget < 0:
+            raise InvalidInput(f"budget must be a whole number of requests, not negative, got {budget!r}")
+        self.budget = int(budget)
+        self.spent = 0
+
+    @property
+    def left(self) -> int:
+        """How many questions may still be asked."""
+        return self.budget - self.spent
+
+    def classify(self, x: ArrayLike) -> Any:
+        """The wrapped oracle's label, if the budget allows."""
+        self._spend(rows_of(x))
+        return self.wrapped.classify(x)
+
+    def explain(self, x: ArrayLike) -> Any:
+        """The wrapped oracle's explanation, if the budget allows."""
+        self._spend(rows_of(x))
+        return self.wrapped.explain(x)
+
+    def _spend(self, count: int) -> None:
+        if count > self.left:
+            raise BudgetExhausted(
+                f"{count} more request{'s' * (count != 1)} would exceed the budget of {self.budget} "
+                f"({self.spent} spent, {self.left} left); not sent",
+                log=getattr(self.wrapped, "log", None),
+            )
+        self.spent += count  # before the answer: a request that fails was sent all the same
