@@ -1,0 +1,1 @@
+"""How few questions rebuild the model."""

@@ -1,0 +1,141 @@
+"""The first answer worth building on: far enough from the plane for its direction to be more than rounding."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from overexplain.errors import BrokenPromise, NoExplanation
+from overexplain.extraction.box import Box
+from overexplain.extraction.graded import graded_start, quiet_errors
+from overexplain.extraction.precision import answer_error, effective_tolerance, entry_errors
+from overexplain.extraction.session import Session
+from overexplain.geometry.arrays import FloatArray
+from overexplain.geometry.mechanism import Mechanism
+from overexplain.geometry.norm import Norm, NormalCone
+
+NEAR = 1e-5
+"""A start closer to the plane than this, relative to its own size, shows a direction made of rounding."""
+
+MAX_STARTS = 12
+"""A random start is next to the plane with probability about 1e-5: so many in a row mean the service echoes its input."""
+
+ASKED_ERROR = 20.0
+"""Asking along a direction shows it to about this many answer errors over the distance (3 + 1 of them, over half a step)."""
+
+
+@dataclass(frozen=True)
+class First:
+    """An answer off the plane, with what it says: step = answer − point = distance·direction, and the cone K(step)."""
+
+    point: FloatArray
+    answer: FloatArray
+    distance: float
+    direction: FloatArray
+    cone: NormalCone
+    error: float
+    tolerance: float | None
+    on_plane: list[FloatArray] = field(default_factory=list)
+    is_plain: bool = False
+    notes: tuple[str, ...] = ()
+
+
+def first_answer(
+    session: Session,
+    mechanism: Mechanism,
+    norm: Norm,
+    start: FloatArray,
+    accuracy: float,
+    box: Box,
+    rng: np.random.Generator,
+) -> First:
+    """The first usable answer; starts on or next to the plane are kept as boundary points and replace later questions."""
+    on_plane: list[FloatArray] = []
+    plain = mechanism.is_plain
+    x, fresh, graded = start, False, False
+    for attempt in range(MAX_STARTS):
+        answer = session.explain(x)
+        if answer is None:
+            x, fresh = box.clip(start + _spread(norm, rng, len(x)) * 10.0 ** (attempt // 2)), True
+            continue
+        step = answer - x
+        distance, size = float(norm(step)), float(norm(x)) + float(norm(answer))
+        tolerance, note = effective_tolerance(mechanism, norm, answer)
+        if distance > NEAR * size or (norm.is_smooth and distance > 0):
+            error = answer_error(norm, tolerance, x, answer)
+            reachable = max(
+                accuracy, ASKED_ERROR * (norm.answer_rounding if tolerance is None else tolerance / distance)
+            )
+            entries = entry_errors(norm, tolerance, x, answer)
+            if graded and norm.holder < 1 and not any(z.any() for z in on_plane):
+                entries = quiet_errors(norm, x, step, entries)
+                error = answer_error(norm, tolerance, np.where(entries > 0, x, 0.0), np.where(entries > 0, answer, 0.0))
+            cone = norm.normal_cone(step, entries, reachable)
+            # A smooth norm shows everything at once, or, from a far start, too little: starting afresh then costs less
+            # than asking along every direction. From 0 the step is the answer itself: nothing cancels.
+            blurred = norm.is_smooth and cone.dimension > 1 and bool(x.any()) and not fresh and box.contains(0 * x)
+            sharp = norm.is_smooth and fresh and cone.size <= len(on_plane)
+            if sharp or (distance > NEAR * size and not blurred):
+                notes = (note,) if note else ()
+                return First(x, answer, distance, step / distance, cone, error, tolerance, on_plane, plain, notes)
+        if distance == 0:
+            plain = plain or _has_no_ball(session, mechanism)
+        if plain:
+            on_plane.append(answer)
+            if session.dimension == 1:
+                return _one_feature(norm, x, answer, tolerance)
+        x, fresh, graded = (
+            box.clip(_elsewhere(norm, answer, step, size, plain or not box.contains(0 * x), rng)),
+            True,
+            plain,
+        )
+    if not on_plane:
+        raise NoExplanation(
+            f"the service explained none of {MAX_STARTS} starts on both sides and at several distances; "
+            "give start=, a point that it explains"
+        )
+    raise NoExplanation(
+        f"every one of {len(on_plane)} answers lies on or next to its own question, which no plane can do: the service seems to "
+        "echo its input when it has no answer (return None instead)"
+    )
+
+
+def _has_no_ball(session: Session, mechanism: Mechanism) -> bool:
+    """True: no ball of any radius fits around an answer that is its own question. A declared radius is then refuted."""
+    if mechanism.radius:
+        raise BrokenPromise(
+            f"the answer to question {session.spent.explanations} is the question itself, although a ball of radius "
+            f"{mechanism.radius:g} around it should lie on the other side",
+            fact="OnSide",
+            excess=mechanism.radius,
+            row=session.spent.requests - 1,
+        )
+    return True
+
+
+def _elsewhere(
+    norm: Norm, answer: FloatArray, step: FloatArray, size: float, plain: bool, rng: np.random.Generator
+) -> FloatArray:
+    """A start away from the plane the last one was on, at the same scale."""
+    p = len(answer)
+    if not plain:
+        return np.zeros(p)  # cannot be next to the plane: the ball's radius keeps the answer away
+    reach = size if size > 0 else 1.0
+    if norm.is_smooth and norm.holder < 1:
+        return graded_start(norm, reach, step * norm.units(p), rng)
+    return np.asarray(answer + reach * _spread(norm, rng, p))
+
+
+def _spread(norm: Norm, rng: np.random.Generator, p: int) -> FloatArray:
+    """A random displacement, every coordinate by half to one of its own unit."""
+    return np.asarray(rng.uniform(0.5, 1.0, p) * rng.choice([-1.0, 1.0], p) / norm.units(p))
+
+
+def _one_feature(norm: Norm, x: FloatArray, answer: FloatArray, tolerance: float | None) -> First:
+    """With one feature a boundary point is the model: a step of 0 to it, in the only direction there is."""
+    unit = float(norm.units(1)[0])
+    cone = NormalCone.axis_parallel(np.array([True]), np.array([unit]))
+    error = answer_error(norm, tolerance, x, answer)
+    return First(answer, answer, 0.0, np.array([1 / unit]), cone, max(error, math.ulp(0.0)), tolerance, is_plain=True)

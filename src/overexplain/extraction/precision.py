@@ -1,0 +1,61 @@
+"""How well float64 answers are known: what was declared, what rounding adds, and grids that show in the digits."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from overexplain.geometry.arrays import FloatArray
+from overexplain.geometry.mechanism import Mechanism
+from overexplain.geometry.norm import Norm
+
+UNIT_ROUNDOFF = 2.0**-53
+SMALLEST = 2.0**-1074
+_DISTINCT = 3
+"""So many different numbers must lie on a grid before it is believed: one or two do by chance (0.3, 1.5, …)."""
+
+
+def answer_error(norm: Norm, tolerance: float | None, x: FloatArray, answer: FloatArray) -> float:
+    """How far, in the norm, an answer may lie from the optimum it stands for, our own arithmetic included."""
+    return error_at_size(norm, tolerance, len(x), float(norm(x)) + float(norm(answer)))
+
+
+def error_at_size(norm: Norm, tolerance: float | None, p: int, size: float) -> float:
+    """The same where only ‖x‖ + ‖x'‖, or a bound on it, is known."""
+    declared = norm.answer_rounding * size if tolerance is None else tolerance
+    return declared + (p + 16) * UNIT_ROUNDOFF * size + SMALLEST
+
+
+def entry_errors(norm: Norm, tolerance: float | None, x: FloatArray, answer: FloatArray) -> FloatArray:
+    """How far each entry of answer − x may be off: rounding of the entries, plus a declared tolerance in the entry's unit."""
+    rounding = 4 * UNIT_ROUNDOFF * (np.abs(x) + np.abs(answer)) + SMALLEST
+    return rounding if not tolerance else rounding + tolerance / norm.units(len(x))
+
+
+def effective_tolerance(mechanism: Mechanism, norm: Norm, answer: FloatArray) -> tuple[float | None, str | None]:
+    """The tolerance to reckon with, and a sentence if it comes from a grid that shows in the answer's digits."""
+    if mechanism.tolerance is not None:
+        return mechanism.tolerance, None
+    step, name = visible_grid(answer)
+    if name is None:
+        return None, None
+    return float(norm(step / 2)), f"the first answer lies on a grid ({name}); its half step is taken as the tolerance"
+
+
+def visible_grid(answer: FloatArray) -> tuple[FloatArray, str | None]:
+    """The step of the grid every entry lies on and its name, e.g. "3 decimals" or "float32"; (zeros, None) if none shows."""
+    nothing = np.zeros(len(answer)), None
+    telling = np.unique(
+        np.abs(answer[answer * 2.0**20 != np.round(answer * 2.0**20)])
+    )  # short binary fractions tell nothing
+    if len(telling) < _DISTINCT:
+        return nothing
+    for decimals in range(1, 9):
+        # A grid as fine as float64 itself at this size would hold every number.
+        coarse = 10.0**-decimals > 2.0**10 * np.spacing(np.abs(answer).max())
+        if coarse and np.array_equal(np.round(answer, decimals), answer):
+            return np.full(len(answer), 10.0**-decimals), f"{decimals} decimal{'s' * (decimals > 1)}"
+    with np.errstate(over="ignore", under="ignore"):
+        single = answer.astype(np.float32)
+    if np.array_equal(single.astype(np.float64), answer):
+        return np.spacing(np.abs(single)).astype(np.float64), "float32"
+    return nothing

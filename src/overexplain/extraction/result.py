@@ -1,0 +1,60 @@
+"""What an extraction gives back."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from overexplain.geometry.arrays import FloatArray
+from overexplain.geometry.hyperplane import Hyperplane
+from overexplain.log.querylog import QueryLog
+
+
+@dataclass(frozen=True)
+class Spent:
+    """What was asked of the service. Questions it left unanswered count too."""
+
+    explanations: int = 0
+    labels: int = 0
+
+    @property
+    def requests(self) -> int:
+        """Explanations and labels together: what a budget counts."""
+        return self.explanations + self.labels
+
+
+@dataclass(frozen=True)
+class Extraction:
+    """The rebuilt model and what it rests on.
+
+    hyperplane     scaled to ‖normal‖* = 1 (‖normal‖₂ = 1 if the distance is unknown); upside down, maybe, unless `oriented`
+    spent          explanations, labels, requests
+    log            every answer, in the order asked; None with ``record=False``
+    method         the theorem or procedure that was used
+    assumptions    what had to be believed, one sentence each
+    exact          a theorem of exact arithmetic was applied and its free check, where it has force, passed
+    error_bound    bound on the angle (radians) between the normals, rounding included; None if none can be given
+    offset_bound   bound on the offset's error, both models scaled to ‖normal‖* = 1; None if none can be given
+    oriented       True if a label told which side is Yes
+    radius         ρ: as declared, or as found if it was secret and the robustness norm is known
+    radius_bound   bound on the error of a radius that was found
+    unidentified   basis (rows) of the directions that no answer can reveal; no rows if there are none
+    """
+
+    hyperplane: Hyperplane
+    spent: Spent
+    log: QueryLog | None
+    method: str
+    assumptions: tuple[str, ...]
+    exact: bool
+    error_bound: float | None
+    offset_bound: float | None
+    oriented: bool
+    radius: float | None
+    radius_bound: float | None
+    unidentified: FloatArray
+
+    def rescaled(self, length: float) -> Extraction:
+        """The same with normal and offset divided by `length`."""
+        plane = Hyperplane(self.hyperplane.normal / length, self.hyperplane.offset / length)
+        bound = None if self.offset_bound is None else self.offset_bound / length
+        return replace(self, hyperplane=plane, offset_bound=bound)

@@ -1,0 +1,85 @@
+"""One conversation with a service: every question is counted, every answer checked and kept."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from overexplain.errors import BudgetExhausted, EndpointFailed, InvalidInput, NoExplanation, OverexplainError
+from overexplain.extraction.result import Spent
+from overexplain.geometry.arrays import FloatArray
+from overexplain.geometry.mechanism import Mechanism
+from overexplain.log.querylog import QueryLog, Status
+from overexplain.oracles.protocol import Oracle, checked_explanation, checked_label, offers
+
+
+class Session:
+    """Asks an oracle within a budget; the log holds every answer from the moment it came."""
+
+    def __init__(self, oracle: Oracle, budget: int | None = None, record: bool = True) -> None:
+        if budget is not None and (isinstance(budget, bool) or int(budget) != budget or budget < 0):
+            raise InvalidInput(f"budget must be a whole number of requests, not negative, got {budget!r}")
+        self._oracle = oracle
+        self._budget = budget
+        self.dimension = int(oracle.dimension)
+        self.mechanism: Mechanism | None = oracle.mechanism
+        self.log = QueryLog(mechanism=self.mechanism) if record else None
+        self.spent = Spent()
+        self.can_label = offers(oracle, "classify")
+        self.can_explain = offers(oracle, "explain")
+
+    def require(self, count: int, purpose: str) -> None:
+        """Refuse now, before anything is spent on it, what the budget cannot pay for."""
+        if self._budget is not None and self.spent.requests + count > self._budget:
+            left = self._budget - self.spent.requests
+            raise BudgetExhausted(
+                f"{purpose} takes {count} more request{'s' * (count != 1)}, {left} of the budget of {self._budget} "
+                f"{'is' if left == 1 else 'are'} left; nothing more was sent. A budget of "
+                f"{self.spent.requests + count} is enough",
+                log=self.log,
+                needed=count,
+            )
+
+    def explain(self, x: FloatArray) -> FloatArray | None:
+        """The explanation of x, or None if the service has none."""
+        self.require(1, "the next explanation")
+        self.spent = Spent(self.spent.explanations + 1, self.spent.labels)
+        try:
+            answer = checked_explanation(self._ask(self._oracle.explain, x), self.dimension)
+        except OverexplainError:
+            if self.log is not None:
+                self.log.add_explanation(x, None, status=Status.FAILED)
+            raise
+        if self.log is not None:
+            self.log.add_explanation(x, answer)
+        return answer
+
+    def answer(self, x: FloatArray) -> FloatArray:
+        """The explanation of x; NoExplanation if the service has none."""
+        answer = self.explain(x)
+        if answer is None:
+            raise NoExplanation(
+                f"the service has no explanation for question {self.spent.explanations}, although points on the same "
+                "side were explained; a service with limits (boxes, immutable features) must declare slack=None"
+            )
+        return answer
+
+    def label(self, x: FloatArray) -> int:
+        """The label of x: +1 or −1."""
+        self.require(1, "the next label")
+        self.spent = Spent(self.spent.explanations, self.spent.labels + 1)
+        label = checked_label(self._ask(self._oracle.classify, x))
+        if self.log is not None:
+            self.log.add_label(x, label)
+        return label
+
+    def _ask(self, verb: Callable[[FloatArray], Any], x: FloatArray) -> Any:
+        question = x.copy()  # an oracle that writes into its input must not change ours
+        try:
+            return verb(question)
+        except OverexplainError:
+            raise
+        except Exception as error:
+            raise EndpointFailed(
+                f"the service raised {type(error).__name__} on question {self.spent.requests}: {error}"
+            ) from error
