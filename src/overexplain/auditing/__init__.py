@@ -1,0 +1,1 @@
+"""What it means for the owner: frozen data, no formatting."""

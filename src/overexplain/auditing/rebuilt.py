@@ -1,0 +1,102 @@
+"""A rebuilt model held against the true one, and against the least number of answers anyone could have needed."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from overexplain.extraction.first import NEAR
+from overexplain.extraction.result import Extraction
+from overexplain.geometry.hyperplane import Hyperplane
+from overexplain.geometry.mechanism import Mechanism
+from overexplain.geometry.norm import Norm
+from overexplain.geometry.norms import l2
+from overexplain.log.querylog import QueryLog
+
+
+@dataclass(frozen=True)
+class Rebuilt:
+    """An extraction and how far it is from the truth.
+
+    found           the extraction
+    mechanism       the terms the service published
+    minimum         explanations that no method can do without (Theorems A and C); None if the distance is not known
+    angle_error     radians between the normals, found and true
+    offset_error    difference of the offsets, both models scaled to ‖normal‖* = 1 (‖·‖₂ if the distance is unknown)
+
+    An extraction that asked no label does not know which side is Yes: it is then compared with the side that fits.
+    """
+
+    found: Extraction
+    mechanism: Mechanism
+    minimum: int | None
+    angle_error: float
+    offset_error: float
+
+    def to_dict(self) -> dict[str, Any]:
+        """A JSON-ready form."""
+        found = self.found
+        return {
+            "service": self.mechanism.describe(),
+            "mechanism": self.mechanism.to_dict(),
+            "method": found.method,
+            "explanations": found.spent.explanations,
+            "labels": found.spent.labels,
+            "proven_minimum": self.minimum,
+            "angle_error": self.angle_error,
+            "error_bound": found.error_bound,
+            "offset_error": self.offset_error,
+            "offset_bound": found.offset_bound,
+            "radius": found.radius,
+            "radius_bound": found.radius_bound,
+            "oriented": found.oriented,
+            "exact": found.exact,
+            "assumptions": list(found.assumptions),
+            "hyperplane": {"normal": found.hyperplane.normal.tolist(), "offset": found.hyperplane.offset},
+        }
+
+
+def compare(found: Extraction, truth: Hyperplane, mechanism: Mechanism, log: QueryLog) -> Rebuilt:
+    """The extraction beside the true model; `log` holds the answers that were spent on it."""
+    plane = found.hyperplane
+    if not found.oriented and plane.angle_to(truth) > math.pi / 2:
+        plane = plane.flipped()
+    length = (mechanism.distance or l2).dual
+    return Rebuilt(
+        found=found,
+        mechanism=mechanism,
+        minimum=proven_minimum(log, mechanism),
+        angle_error=plane.angle_to(truth),
+        offset_error=abs(_scaled_offset(plane, length) - _scaled_offset(truth, length)),
+    )
+
+
+def proven_minimum(log: QueryLog, mechanism: Mechanism) -> int | None:
+    """The explanations no method can do without: dim span K(w), one more if the radius is secret; None if not known.
+
+    w is the step of the first logged answer that lies off its question, so the number fits what the service happened to
+    show: tied answers reveal more. An answer that is its own question says that there is no radius.
+
+    >>> log = QueryLog(mechanism=Mechanism("l1"))
+    >>> _ = log.add_explanation([0.0, 0.0, 0.0], [0.0, 2.0, 0.0])
+    >>> proven_minimum(log, Mechanism("l1")), proven_minimum(log, Mechanism("l2"))
+    (3, 1)
+    """
+    norm = mechanism.distance
+    if norm is None or len(log.explained) == 0:
+        return None
+    is_plain = False
+    for i in log.explained:
+        x, answer = log.points[i], log.explanations[i]
+        step = answer - x
+        if float(norm(step)) > NEAR * (float(norm(x)) + float(norm(answer))):
+            return norm.normal_cone(step).dimension + int(mechanism.radius is None and not is_plain)
+        is_plain = is_plain or not np.any(step)
+    return 1  # with one feature a point of the plane is the model
+
+
+def _scaled_offset(plane: Hyperplane, dual: Norm) -> float:
+    return plane.offset / float(dual(plane.normal))

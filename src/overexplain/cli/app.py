@@ -1,0 +1,132 @@
+"""The commands and their options. Parsing one gives the work to do; doing it, and what can go wrong, is not Typer's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from typer import Option
+
+Work = Callable[[], None]
+
+app = typer.Typer(
+    add_completion=False,
+    rich_markup_mode=None,  # plain help: fast, and the same in a pipe
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 80},
+)
+
+_USAGE_ERROR: Any = typer.BadParameter.__mro__[1]  # the base of all usage errors, in whichever module typer keeps it
+
+Seed = Annotated[int, Option(min=0, max=2**32 - 1, help="Makes the output reproducible.")]
+AsJson = Annotated[bool, Option("--json", help="Print one JSON object and nothing else.")]
+
+
+class WrongUsage(Exception):
+    """The command line cannot be understood; the message says what is wrong and where to look."""
+
+
+class Strategy(StrEnum):
+    """How to rebuild the model."""
+
+    auto = "auto"
+    cone = "cone"
+    points = "points"
+    paper = "paper"
+
+
+class Ties(StrEnum):
+    """Which of several equally near explanations the service gives."""
+
+    first = "first"
+    random = "random"
+
+
+def parse(arguments: Sequence[str]) -> Work:
+    """What the command line asks for, as something to call; raises WrongUsage."""
+    try:
+        work = app(args=list(arguments), prog_name="overexplain", standalone_mode=False)
+    except SystemExit:  # Typer's word for a pipe that nobody reads any more
+        raise BrokenPipeError from None
+    except _USAGE_ERROR as error:
+        context = getattr(error, "ctx", None)
+        command = context.command_path if context is not None else "overexplain"
+        raise WrongUsage(f"{error.format_message().rstrip('.')}; see {command} --help") from None
+    return work if callable(work) else lambda: None  # --help and --version have nothing left to do
+
+
+@app.callback(invoke_without_command=True)
+def overexplain(
+    context: typer.Context,
+    version: Annotated[bool, Option("--version", help="Print the version and leave.")] = False,
+) -> None:
+    """How much of a linear model do its explanations give away?"""
+    if version:
+        from overexplain.cli.output import version as installed
+
+        typer.echo(f"overexplain {installed()}")
+        raise typer.Exit
+    if context.invoked_subcommand is None:
+        typer.echo(context.get_help())
+
+
+@app.command()
+def demo(seed: Seed = 0, as_json: AsJson = False) -> Work:
+    """Rebuild an example model from explanations alone.
+
+    Trains it on data that ships with scikit-learn and tries one kind of service after another. Works offline, takes a
+    few seconds, writes no file.
+    """
+
+    def work() -> None:
+        from overexplain.cli.demo import run_demo
+
+        run_demo(seed, as_json)
+
+    return work
+
+
+@app.command()
+def extract(
+    model: Annotated[Path, typer.Argument(metavar="MODEL.json", help="A coefficient file.")],
+    distance: Annotated[str, Option(metavar="NORM", help="What the service minimises: l1, l2, linf, or lp:1.5 etc.")],
+    robustness: Annotated[str | None, Option(metavar="NORM", help="Robust service: the ball around an answer.")] = None,
+    radius: Annotated[float | None, Option(help="Robust service: the radius of that ball.")] = None,
+    secret_radius: Annotated[bool, Option("--secret-radius", help="The service hides its radius.")] = False,
+    strategy: Annotated[Strategy, Option(help="auto: the fewest answers; paper: as published.")] = Strategy.auto,
+    ties: Annotated[Ties, Option(help="Which of several equally near explanations is given.")] = Ties.first,
+    budget: Annotated[int | None, Option(min=0, help="Send at most so many questions.")] = None,
+    accuracy: Annotated[float | None, Option(help="Wanted accuracy of the coefficients (1e-9).")] = None,
+    orient: Annotated[bool, Option("--orient/--no-orient", help="Ask one label, to tell Yes from No.")] = True,
+    seed: Seed = 0,
+    log: Annotated[
+        Path | None, Option(metavar="RUN.jsonl", help="Save all answers here, also if the run fails.")
+    ] = None,
+    output: Annotated[
+        Path | None, Option("--output", "-o", metavar="FOUND.json", help="Save the rebuilt model here.")
+    ] = None,
+    as_json: AsJson = False,
+) -> Work:
+    """Rebuild a model of yours from what a service would answer.
+
+    The service is simulated: it gives exact explanations of the model under the terms you state. The rebuilt model is
+    held against the original.
+    """
+    if secret_radius and radius is None:
+        raise WrongUsage("--secret-radius needs --radius: the service must have one to keep secret")
+    if (radius is None) != (robustness is None):
+        raise WrongUsage("--radius and --robustness belong together, e.g. --robustness l2 --radius 0.1")
+
+    def work() -> None:
+        from overexplain.cli.extract import Request, run_extract
+
+        request = Request(
+            model, distance, robustness, radius, secret_radius, strategy.value, ties.value,
+            budget, accuracy, orient, seed, log, output, as_json,
+        )  # fmt: skip
+        run_extract(request)
+
+    return work

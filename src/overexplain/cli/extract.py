@@ -1,0 +1,111 @@
+"""`overexplain extract`: rebuild one's own model from the answers a service would give."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from overexplain.auditing.rebuilt import compare
+from overexplain.cli.main import say
+from overexplain.cli.output import counter, print_json
+from overexplain.errors import OverexplainError
+from overexplain.extraction.extract import extract
+from overexplain.geometry.mechanism import Mechanism
+from overexplain.geometry.norms import norm
+from overexplain.log.querylog import QueryLog
+from overexplain.models.linear import LinearModel
+from overexplain.models.load import load_model
+from overexplain.oracles.exact import ModelOracle
+from overexplain.oracles.wrappers import Recorded
+from overexplain.report.words import counted
+
+
+@dataclass(frozen=True)
+class Request:
+    """What the command line asked for."""
+
+    model: Path
+    distance: str
+    robustness: str | None
+    radius: float | None
+    secret_radius: bool
+    strategy: str
+    ties: Any
+    budget: int | None
+    accuracy: float | None
+    orient: bool
+    seed: int
+    log: Path | None
+    output: Path | None
+    as_json: bool
+
+    @property
+    def mechanism(self) -> Mechanism:
+        """How the service answers."""
+        ball = None if self.robustness is None else norm(self.robustness)
+        return Mechanism(norm(self.distance), ball, self.radius or 0.0)
+
+    @property
+    def published(self) -> Mechanism:
+        """What the asker is told."""
+        return replace(self.mechanism, radius=None) if self.secret_radius else self.mechanism
+
+
+def run_extract(request: Request) -> None:
+    """Load, ask, rebuild, compare, print; the log is saved whatever happens."""
+    model = load_model(request.model)
+    for_ties, for_questions = np.random.default_rng(request.seed).spawn(2)
+    service = ModelOracle(model.hyperplane, request.mechanism, request.ties, for_ties, request.published)
+    oracle = Recorded(service, QueryLog(features=model.features, mechanism=request.published))
+    with _saved(oracle.log, request.log), counter("answers so far", lambda: len(oracle.log)):
+        found = extract(
+            oracle,
+            strategy=request.strategy,
+            accuracy=request.accuracy,
+            orient=request.orient,
+            budget=request.budget,
+            rng=for_questions,
+            record=False,  # the oracle's own log has every answer
+        )
+    rebuilt = compare(found, model.hyperplane, request.published, oracle.log)
+    if request.output is not None:
+        # Without a label Yes and No may be exchanged: then their names are not known either.
+        classes = model.classes if found.oriented else None
+        LinearModel(found.hyperplane, model.features, classes=classes).save(request.output)
+    if request.as_json:
+        print_json({"model": {"features": model.dimension, "seed": request.seed}, **rebuilt.to_dict()})
+        return
+    from overexplain.report.terminal import print_rebuilt, terminal
+
+    console = terminal()
+    print_rebuilt(rebuilt, console)
+    for what, path in (("log", request.log), ("model", request.output)):
+        if path is not None:
+            console.print(f"{what} saved: {path}", soft_wrap=True)
+
+
+@contextmanager
+def _saved(log: QueryLog, path: Path | None) -> Iterator[None]:
+    """Save the log to `path` at the end, also if the end is an error or Ctrl-C; then say so."""
+    try:
+        yield
+    except BaseException:
+        if path is not None:
+            _rescue(log, path)
+        raise
+    if path is not None:
+        log.save(path)
+
+
+def _rescue(log: QueryLog, path: Path) -> None:
+    try:
+        log.save(path)
+    except (OverexplainError, OSError) as error:  # what stopped the run is still the news
+        say(f"the log is lost: {error}")
+    else:
+        say(f"log saved: {path} ({counted(len(log), 'answer')})")

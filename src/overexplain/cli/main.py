@@ -1,0 +1,109 @@
+"""`main`: runs a command, and turns whatever goes wrong into one line and an exit code.
+
+::
+
+    0 it ran                 3 input refused, or a file cannot be written     7 a proof failed its check
+    1 a gate failed          4 inconsistent log                               8 extraction or solver failed
+    2 wrong usage            5 endpoint failed      6 budget exhausted      130 interrupted     141 output pipe closed
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+
+from overexplain.errors import (
+    BudgetExhausted,
+    CertificateInvalid,
+    EndpointFailed,
+    InconsistentLog,
+    InvalidInput,
+    OverexplainError,
+)
+
+USAGE, FAILED, INTERRUPTED, UNREAD = 2, 8, 130, 141
+_CODES: tuple[tuple[type[Exception], int], ...] = (
+    (InvalidInput, 3),
+    (OSError, 3),
+    (InconsistentLog, 4),
+    (EndpointFailed, 5),
+    (BudgetExhausted, 6),
+    (CertificateInvalid, 7),
+    (OverexplainError, FAILED),
+)
+
+
+def main() -> None:
+    """Run the command line and leave with its exit code."""
+    sys.exit(run(sys.argv[1:]))
+
+
+def run(arguments: Sequence[str]) -> int:
+    """The exit code of a command line; what it has to say is on stdout, what went wrong on stderr."""
+    try:
+        # Imported here and not above: from the first moment on, Ctrl-C is met with one line.
+        from overexplain.cli.app import WrongUsage, parse
+
+        try:
+            work = parse(arguments)
+        except WrongUsage as error:
+            say(f"error: {error}")
+            return USAGE
+        work()
+        sys.stdout.flush()
+        return 0
+    except KeyboardInterrupt:
+        say("interrupted")
+        return INTERRUPTED
+    except BrokenPipeError:
+        _discard_stdout()
+        return UNREAD
+    except Exception as error:
+        if isinstance(error, OSError):
+            _discard_stdout()
+        return _failed(error)
+
+
+def say(message: str) -> None:
+    """Write one line to stderr; a terminal gets it wrapped at words."""
+    line = "".join(c if c.isprintable() else " " for c in message)
+    if sys.stderr.isatty():
+        import shutil
+        import textwrap
+
+        width = shutil.get_terminal_size().columns
+        line = textwrap.fill(line, width, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
+    sys.stderr.write(line + "\n")
+    sys.stderr.flush()
+
+
+def _failed(error: Exception) -> int:
+    """The exit code of an error, after saying what it says."""
+    for kind, code in _CODES:
+        if isinstance(error, kind):
+            say(f"error: {_text(error)}")
+            return code
+    if os.environ.get("OVEREXPLAIN_TRACEBACK"):
+        raise error
+    say(
+        f"error: unexpected {type(error).__name__}: {error}. This is a bug in overexplain; "
+        "please report it with what OVEREXPLAIN_TRACEBACK=1 shows"
+    )
+    return FAILED
+
+
+def _text(error: Exception) -> str:
+    if isinstance(error, OSError) and error.strerror:
+        return f"{error.filename or 'the output'}: {error.strerror}"
+    return str(error)
+
+
+def _discard_stdout() -> None:
+    """Send what is still buffered nowhere: flushing it once more at exit would fail once more."""
+    try:
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, sys.stdout.fileno())
+        os.close(nowhere)
+    except (OSError, ValueError):  # stdout is no file, e.g. in tests
+        pass

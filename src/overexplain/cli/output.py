@@ -1,0 +1,55 @@
+"""What every command prints with: JSON, the version, and progress that only a terminal sees."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from importlib.metadata import PackageNotFoundError
+from importlib.metadata import version as installed_version
+from typing import Any
+
+import typer
+
+
+def version() -> str:
+    """The version that is installed."""
+    try:
+        return installed_version("overexplain")
+    except PackageNotFoundError:
+        return "(not installed)"
+
+
+def print_json(entries: dict[str, Any]) -> None:
+    """Print one JSON object, on one line."""
+    typer.echo(json.dumps({"overexplain": version(), **entries}, allow_nan=False))
+
+
+@contextmanager
+def bar(doing: str) -> Iterator[Callable[[str, int, int], None]]:
+    """A progress bar on stderr, moved on by calling it with (what is being done, how far, of how many)."""
+    if not sys.stderr.isatty():
+        yield lambda *_: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+        task = progress.add_task(doing, total=None)
+        yield lambda doing, done, total: progress.update(task, description=doing, completed=done, total=total)
+
+
+@contextmanager
+def counter(noun: str, count: Callable[[], int]) -> Iterator[None]:
+    """A line on stderr that shows a growing number as long as the work lasts."""
+    if not sys.stderr.isatty():
+        yield
+        return
+    from rich.console import Console
+    from rich.live import Live
+    from rich.text import Text
+
+    with Live(console=Console(stderr=True), transient=True, get_renderable=lambda: Text(f"{count():,} {noun}")):
+        yield

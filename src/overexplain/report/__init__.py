@@ -1,0 +1,1 @@
+"""How it is shown: renders data, computes no number."""

@@ -1,0 +1,131 @@
+"""Tables and sentences for a terminal of 80 columns; plain text where the output is not a terminal."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Sequence
+from typing import IO, TYPE_CHECKING, Any
+
+from overexplain.auditing.rebuilt import Rebuilt
+from overexplain.auditing.survey import SurveyRow
+from overexplain.report.words import counted, percent, service_in_words, small
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+WIDTH = 80
+"""Text is never wider than this: tables and sentences are read, logged and pasted at 80 columns."""
+
+
+def terminal(file: IO[str] | None = None) -> Console:
+    """A console on `file` (standard output), at most 80 columns wide; what is printed on it is taken literally."""
+    from rich.console import Console
+
+    class Plain(Console):
+        def on_broken_pipe(self) -> None:
+            raise  # the BrokenPipeError being handled; Rich would leave with exit code 1
+
+    console = Plain(file=file, highlight=False, markup=False, emoji=False)
+    console.width = min(console.width, WIDTH)
+    return console
+
+
+def print_survey(rows: Sequence[SurveyRow], console: Console) -> None:
+    """Print the finding, a line for every service, and what the columns mean."""
+    if not rows:
+        console.print("No service was tried.")
+        return
+    console.print(_finding(rows), style="bold")
+    console.print()
+    console.print(_survey_table(rows))
+    console.print()
+    print_pairs(_meaning(rows), console)
+
+
+def print_rebuilt(rebuilt: Rebuilt, console: Console) -> None:
+    """Print what was spent, how far the rebuilt model is from the true one, and what that rests on."""
+    found, spent = rebuilt.found, rebuilt.found.spent
+    labels = f" and {counted(spent.labels, 'label')}" if spent.labels else ""
+    verb = "rebuilds" if spent.requests == 1 else "rebuild"
+    console.print(f"{counted(spent.explanations, 'answer')}{labels} {verb} this model.", style="bold")
+    console.print()
+    lines = [
+        ("service", service_in_words(rebuilt.mechanism)),
+        ("method", found.method),
+        ("spent", f"{counted(spent.explanations, 'explanation')}, {counted(spent.labels, 'label')}"),
+        ("proven minimum", "not known" if rebuilt.minimum is None else counted(rebuilt.minimum, "explanation")),
+        ("angle error", f"{small(rebuilt.angle_error, 1)} rad ({_bound(found.error_bound)})"),
+        ("offset error", f"{small(rebuilt.offset_error, 1)} ({_bound(found.offset_bound)})"),
+    ]
+    if rebuilt.mechanism.radius is None and found.radius is not None:
+        lines.append(("radius", f"{found.radius:.10g} (found; {_bound(found.radius_bound)})"))
+    elif found.radius:
+        lines.append(("radius", f"{found.radius:.10g} (declared)"))
+    if not found.oriented:
+        lines.append(("Yes and No", "may be exchanged: no label was asked"))
+    lines += [("" if k else "assumes", sentence) for k, sentence in enumerate(found.assumptions)]
+    print_pairs(lines, console)
+
+
+def print_text(text: str, console: Console) -> None:
+    """Print a paragraph, wrapped at words."""
+    console.print(textwrap.fill(text, console.width, break_on_hyphens=False), soft_wrap=True)
+
+
+def print_pairs(lines: Sequence[tuple[str, str]], console: Console) -> None:
+    """Print names on the left and what is to say about them, wrapped, on the right."""
+    indent = 2 + max(len(name) for name, _ in lines)
+    for name, value in lines:
+        # Not a Rich table: that would fill every line up with spaces.
+        text = textwrap.fill(value, max(20, console.width - indent), break_on_hyphens=False)
+        console.print(f"{name:{indent}}" + text.replace("\n", "\n" + " " * indent), soft_wrap=True)
+
+
+def _bound(bound: float | None) -> str:
+    return "no error bound known" if bound is None else f"error bound {small(bound, 1)}"
+
+
+def _finding(rows: Sequence[SurveyRow]) -> str:
+    least, most = min(row.answers for row in rows), max(row.answers for row in rows)
+    if least == most:
+        return f"{counted(most, 'answer')} give{'s' * (most == 1)} this model away, whatever the service."
+    return f"{least:,} to {most:,} answers give this model away, depending on the service."
+
+
+def _survey_table(rows: Sequence[SurveyRow]) -> Any:
+    from rich.table import Table
+
+    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="bold")
+    table.add_column("\nservice", overflow="fold")
+    # Read across, the first line says "answers + labels" over the two columns below it.
+    for head in ("answers\nhere", "+ labels\npaper", "proven\nleast", "angle\nerror", "same\nlabels"):
+        table.add_column(head, justify="right", no_wrap=True)
+    for row in rows:
+        table.add_row(
+            row.name or service_in_words(row.mechanism),
+            _answers_and_labels(row.answers, row.labels),
+            _answers_and_labels(row.paper_answers, row.paper_labels),
+            "-" if row.minimum is None else f"{row.minimum:,}",
+            small(row.angle_error),
+            percent(row.agreement),
+        )
+    table.add_row("always the more common label", "-", "-", "-", "-", percent(rows[0].constant_agreement))
+    return table
+
+
+def _answers_and_labels(answers: int | None, labels: int | None) -> str:
+    return "-" if answers is None or labels is None else f"{answers:,} + {labels:,}"
+
+
+def _meaning(rows: Sequence[SurveyRow]) -> list[tuple[str, str]]:
+    untreated = " (-: it does not treat a secret radius)" * any(row.paper_answers is None for row in rows)
+    lines = [
+        ("here", "explanations + labels that rebuilt the model; the label tells which side is Yes"),
+        ("paper", f"the same for the published procedure, run against the same service{untreated}"),
+        ("proven least", "explanations that no method can do without; holds for all but exceptional models"),
+        ("angle error", "between the rebuilt and the true coefficients, measured, in radians"),
+        ("same labels", "held-out rows that the rebuilt and the true model label alike, measured"),
+    ]
+    if any(not row.mechanism.is_plain for row in rows):
+        lines.append(("robust", "all points within the radius of the answer get the other label, too"))
+    return lines

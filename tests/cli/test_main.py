@@ -1,0 +1,177 @@
+"""Whatever goes wrong is one line on stderr and the exit code of its kind."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from overexplain import errors
+from overexplain.cli import app, main
+
+HEAVY = {"numpy", "scipy", "sklearn", "pandas", "rich.table", "rich.console"}
+
+
+def command(*arguments: str, **options) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "overexplain", *arguments], capture_output=True, text=True, check=False, **options
+    )
+
+
+def failing(error: BaseException, monkeypatch: pytest.MonkeyPatch) -> int:
+    """The exit code of a command that raises this."""
+
+    def work() -> None:
+        raise error
+
+    monkeypatch.setattr(app, "parse", lambda _: work)
+    return main.run([])
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        (errors.InvalidInput("x"), 3),
+        (errors.DimensionMismatch("x"), 3),
+        (errors.NotFinite("x"), 3),
+        (errors.ZeroNormal("x"), 3),
+        (errors.UnsupportedNorm("x"), 3),
+        (errors.UnsupportedModel("x"), 3),
+        (PermissionError(13, "Permission denied", "found.json"), 3),
+        (errors.InconsistentLog("x"), 4),
+        (errors.EndpointFailed("x"), 5),
+        (errors.BudgetExhausted("x"), 6),
+        (errors.CertificateInvalid("x"), 7),
+        (errors.ExtractionFailed("x"), 8),
+        (errors.SolverFailed("x"), 8),
+        (errors.NoExplanation("x"), 8),
+        (errors.BrokenPromise("x", fact="Steepest", excess=1.0), 8),
+        (errors.OracleError("x"), 8),
+        (errors.OverexplainError("x"), 8),
+    ],
+)
+def test_every_kind_of_error_has_its_exit_code_and_one_line(error, code, monkeypatch, capsys) -> None:
+    assert failing(error, monkeypatch) == code
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err == ("error: found.json: Permission denied\n" if isinstance(error, OSError) else "error: x\n")
+
+
+def test_ctrl_c_is_130_and_one_word(monkeypatch, capsys) -> None:
+    assert failing(KeyboardInterrupt(), monkeypatch) == 130
+    assert capsys.readouterr() == ("", "interrupted\n")
+
+
+def test_a_closed_pipe_is_silent(monkeypatch, capsys) -> None:
+    monkeypatch.setattr(main, "_discard_stdout", lambda: None)
+    assert failing(BrokenPipeError(), monkeypatch) == 141
+    assert capsys.readouterr() == ("", "")
+
+
+def test_a_bug_says_so_and_shows_its_traceback_on_request(monkeypatch, capsys) -> None:
+    assert failing(RuntimeError("oops"), monkeypatch) == 8
+    _, err = capsys.readouterr()
+    assert err.startswith("error: unexpected RuntimeError: oops. This is a bug")
+    assert err.count("\n") == 1
+    monkeypatch.setenv("OVEREXPLAIN_TRACEBACK", "1")
+    with pytest.raises(RuntimeError, match="oops"):
+        failing(RuntimeError("oops"), monkeypatch)
+
+
+def test_a_message_stays_on_one_line_whatever_is_in_it(monkeypatch, capsys) -> None:
+    failing(errors.InvalidInput("a\nb\x1b[31mc\td"), monkeypatch)
+    assert capsys.readouterr().err == "error: a b [31mc d\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["nonsense"], "No such command 'nonsense'; see overexplain --help"),
+        (["demo", "--nonsense"], "No such option: --nonsense"),
+        (["demo", "--seed", "-1"], "--seed"),
+        (["demo", "--seed", "x"], "--seed"),
+        (["extract"], "Missing argument 'MODEL.json'; see overexplain extract --help"),
+        (["extract", "m.json"], "Missing option '--distance'; see overexplain extract --help"),
+        (["extract", "m.json", "--distance", "l1", "--strategy", "magic"], "'magic' is not one of"),
+        (["extract", "m.json", "--distance", "l1", "--ties", "magic"], "'magic' is not one of"),
+        (["extract", "m.json", "--distance", "l1", "--budget", "-1"], "--budget"),
+        (["extract", "m.json", "--distance", "l1", "--secret-radius"], "--secret-radius needs --radius"),
+        (["extract", "m.json", "--distance", "l1", "--radius", "1"], "--radius and --robustness belong together"),
+        (["extract", "m.json", "--distance", "l1", "--robustness", "l2"], "--radius and --robustness belong together"),
+    ],
+)
+def test_wrong_usage_is_2_and_one_line(arguments, says, capsys) -> None:
+    assert main.run(arguments) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.startswith("error: ")
+    assert says in err
+    assert err.count("\n") == 1
+
+
+@pytest.mark.parametrize("arguments", [[], ["--help"], ["-h"], ["demo", "--help"], ["extract", "-h"]])
+def test_help_is_plain_and_80_columns_wide(arguments, capsys) -> None:
+    assert main.run(arguments) == 0
+    out, err = capsys.readouterr()
+    assert err == ""
+    assert out.startswith("Usage: overexplain")
+    assert out.isascii()
+    assert "\x1b" not in out
+    assert max(map(len, out.splitlines())) <= 80
+
+
+def test_help_names_every_command(capsys) -> None:
+    main.run(["--help"])
+    out = capsys.readouterr().out
+    assert "  demo " in out
+    assert "  extract " in out
+    assert "..." not in out.split("Commands:")[1]
+
+
+def test_version(capsys) -> None:
+    assert main.run(["--version"]) == 0
+    assert capsys.readouterr().out.startswith("overexplain ")
+
+
+def test_help_loads_nothing_heavy_and_is_fast() -> None:
+    code = (
+        "import sys, time; from overexplain.cli.main import run; code = run(['--help']);"
+        f"heavy = {HEAVY!r} & set(sys.modules); print(time.process_time(), *heavy, file=sys.stderr); sys.exit(code)"
+    )
+    runs = [
+        subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stderr.split()
+        for _ in range(3)
+    ]
+    assert [run[1:] for run in runs] == [[], [], []]
+    assert min(float(run[0]) for run in runs) < 0.5  # of the processor: what else the machine does must not matter
+
+
+def test_python_dash_m_works() -> None:
+    done = command("--help")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith("Usage: overexplain [OPTIONS] COMMAND")
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["extract", "--help"]])
+def test_a_full_disk_is_one_line_and_3(arguments) -> None:
+    with open("/dev/full", "w") as full:  # noqa: PTH123
+        done = subprocess.run(
+            [sys.executable, "-m", "overexplain", *arguments],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+    assert (done.returncode, done.stderr) == (3, "error: the output: No space left on device\n")
+
+
+def test_a_reader_that_leaves_ends_it_quietly() -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    done = subprocess.run(
+        [sys.executable, "-m", "overexplain", "--help"], stdout=writer, stderr=subprocess.PIPE, text=True, check=False
+    )
+    os.close(writer)
+    assert (done.returncode, done.stderr) == (141, "")

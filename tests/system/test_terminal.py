@@ -1,0 +1,134 @@
+"""The commands in a real terminal of 80 × 50: what it shows, and what Ctrl-C does."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from overexplain.log.querylog import QueryLog
+
+pytestmark = pytest.mark.system
+PATIENCE = 60.0
+
+
+class Terminal:
+    """A shell in a tmux server of its own."""
+
+    def __init__(self, folder: Path) -> None:
+        self._socket = folder / "tmux"
+        settings = {name: os.environ[name] for name in ("PATH", "PYTHONPATH", "HOME") if name in os.environ}
+        if "PYTHONPATH" in settings:
+            settings["PYTHONPATH"] = os.pathsep.join(
+                str(Path(entry).resolve()) for entry in settings["PYTHONPATH"].split(os.pathsep)
+            )
+        start = ["env", "-i", "LANG=C.UTF-8", "PS1=$ ", *(f"{name}={value}" for name, value in settings.items())]
+        self._tmux("-f", "/dev/null", "new-session", "-d", "-x", "80", "-y", "50", "-c", str(folder), *start, "sh")
+        script = Path(sys.executable).with_name("overexplain")  # missing where the package runs without being installed
+        self.run = shlex.quote(str(script)) if script.exists() else f"{shlex.quote(sys.executable)} -m overexplain"
+
+    def _tmux(self, *arguments: str) -> str:
+        command = ["tmux", "-S", str(self._socket), *arguments]
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+    def type(self, line: str) -> None:
+        self._tmux("send-keys", "-l", line)
+        self._tmux("send-keys", "Enter")
+
+    def interrupt(self) -> None:
+        self._tmux("send-keys", "C-c")
+
+    def screen(self) -> list[str]:
+        return self._tmux("capture-pane", "-p").rstrip("\n").splitlines()
+
+    def wait_for(self, seen: Callable[[list[str]], bool]) -> list[str]:
+        """The screen, once it shows that."""
+        end = time.monotonic() + PATIENCE
+        while time.monotonic() < end:
+            screen = self.screen()
+            if seen(screen):
+                return screen
+            time.sleep(0.05)
+        pytest.fail("the terminal never showed it:\n" + "\n".join(self.screen()))
+
+    def exit_code(self, screen: list[str]) -> int | None:
+        return next((int(line.split()[1]) for line in screen if line.startswith("code ")), None)
+
+    def wait_for_the_end(self) -> tuple[list[str], int]:
+        screen = self.wait_for(lambda screen: self.exit_code(screen) is not None)
+        code = self.exit_code(screen)
+        assert code is not None
+        return screen, code
+
+    def close(self) -> None:
+        self._tmux("kill-server")
+
+
+@pytest.fixture
+def shell(tmp_path: Path) -> Iterator[Terminal]:
+    terminal = Terminal(tmp_path)
+    yield terminal
+    terminal.close()
+
+
+@pytest.fixture(scope="module")
+def piped() -> list[str]:
+    command = [sys.executable, "-m", "overexplain", "demo"]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
+
+
+def test_the_demo_looks_in_a_terminal_as_in_a_pipe(shell: Terminal, piped: list[str]) -> None:
+    shell.type(f"clear; {shell.run} demo; echo code $?")
+    screen, code = shell.wait_for_the_end()
+    assert code == 0
+    # Line for line what a pipe gets: nothing cut, nothing wrapped, and the progress bar is gone.
+    start = screen.index(piped[0])
+    assert [line.rstrip() for line in screen[start : start + len(piped)]] == piped
+    assert screen[start + len(piped)] == "code 0"
+    assert any(line.startswith("service ") and line.endswith(" labels") for line in screen)
+
+
+def test_progress_shows_while_it_works_and_ctrl_c_ends_it(shell: Terminal) -> None:
+    shell.type(f"clear; {shell.run} demo; echo code $?")
+    shell.wait_for(lambda screen: any(line.startswith("training a model") for line in screen))
+    shell.interrupt()
+    screen, code = shell.wait_for_the_end()
+    assert code == 130
+    assert "interrupted" in screen
+    assert not any("Traceback" in line for line in screen)
+
+
+def test_ctrl_c_in_a_long_extraction_saves_the_log(shell: Terminal, tmp_path: Path) -> None:
+    normal = np.random.default_rng(0).normal(size=2500)
+    (tmp_path / "large.json").write_text(json.dumps({"coefficients": normal.tolist(), "intercept": 1.0}))
+    options = "--distance l2 --strategy points --log run.jsonl"
+    shell.type(f"clear; {shell.run} extract large.json {options}; echo code $?")
+    shell.wait_for(lambda screen: any(line.endswith("answers so far") and not line.startswith("0 ") for line in screen))
+    shell.interrupt()
+    screen, code = shell.wait_for_the_end()
+    assert code == 130
+    assert "interrupted" in screen
+    assert not any("Traceback" in line for line in screen)
+    log = QueryLog.load(tmp_path / "run.jsonl")
+    assert len(log) > 0
+    assert f"log saved: run.jsonl ({len(log):,} answer{'s' * (len(log) > 1)})" in screen
+
+
+def test_an_error_is_wrapped_at_words(shell: Terminal) -> None:
+    shell.type(f"clear; {shell.run} extract {'missing/' * 6}model.json --distance l1; echo code $?")
+    screen, code = shell.wait_for_the_end()
+    assert code == 3
+    start = next(i for i, line in enumerate(screen) if line.startswith("error: "))
+    end = next(i for i, line in enumerate(screen) if line.startswith("code "))
+    assert end - start >= 2
+    assert all(line.startswith("  ") for line in screen[start + 1 : end])
+    message = " ".join(line.strip() for line in screen[start:end])
+    assert message.endswith("cannot be read (No such file or directory); check the path")
