@@ -213,6 +213,15 @@ def test_answers_off_the_plane_break_the_promise_also_for_auto() -> None:
     assert caught.value.row == 2
 
 
+def test_a_start_on_the_plane_is_checked_too() -> None:
+    """l2 declared: from a start that is answered by itself, the second answer must give a plane through it."""
+    exact = ox.ModelOracle(MODEL, ox.Mechanism("l2"))
+    with pytest.raises(ox.BrokenPromise, match="lies .* off the plane") as caught:
+        ox.extract(Service(lambda n, x, a: x.copy() if n == 1 else a, exact=exact), strategy="cone", rng=0)
+    assert caught.value.fact == "OnPlane"
+    assert len(caught.value.log.explained) == 2
+
+
 def test_a_robust_service_that_answers_with_the_question() -> None:
     terms = ox.Mechanism("l1", robustness="l2", radius=0.3)
     with pytest.raises(ox.BrokenPromise, match="the question itself"):

@@ -65,6 +65,16 @@ class FreeCheck:
             row=row,
         )
 
+    def run_on_plane(self, miss: float, allowed: float) -> None:
+        """Raise BrokenPromise if an answer that should lie on the plane misses it by more than errors allow."""
+        if abs(miss) > 2 * allowed:
+            raise BrokenPromise(
+                f"the answers do not fit the declared distance {self._norm!r}: the answer to a start on the plane lies "
+                f"{abs(miss):.3g} off the plane that the others give (allowed: {2 * allowed:.1g})",
+                fact="OnPlane",
+                excess=abs(miss),
+            )
+
     def _culprit(self, normal: FloatArray, log: QueryLog | None) -> tuple[int | None, float]:
         if log is None:
             return None, self._length - float(np.asarray(self._steps) @ normal)

@@ -20,7 +20,7 @@ from overexplain.errors import ExtractionFailed, NoExplanation
 from overexplain.extraction.box import Box
 from overexplain.extraction.check import FreeCheck
 from overexplain.extraction.first import First
-from overexplain.extraction.precision import UNIT_ROUNDOFF
+from overexplain.extraction.precision import UNIT_ROUNDOFF, answer_error
 from overexplain.extraction.result import Extraction
 from overexplain.extraction.session import Session
 from overexplain.geometry.arrays import FloatArray
@@ -81,6 +81,9 @@ def extract_by_cone(
     )
     if system.ask.size or gap is not None or first.on_plane:
         check.run(normal, error.dual, session.log)
+    for z in first.on_plane:
+        reached = error.dual * float(norm(z - first.point)) + answer_error(norm, first.tolerance, z, z)
+        check.run_on_plane(float(normal @ z) - offset, reached + offset_bound)
     plane = Hyperplane(normal, offset)
     if label_asked:
         away = centre if back > 0 else box.clip(centre - max(1.0, float(norm(centre))) * first.direction)
