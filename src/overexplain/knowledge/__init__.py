@@ -1,0 +1,1 @@
+"""What a log gives away, with proofs; asks no new questions."""
