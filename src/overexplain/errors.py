@@ -83,7 +83,7 @@ class BrokenPromise(OracleError):
     `fact` names the fact that fails, `excess` by how much it misses (in the distance's own unit), `row` which answer shows it.
     """
 
-    def __init__(self, message: str, *, fact: str, excess: float, row: int | None = None) -> None:
+    def __init__(self, message: str, *, fact: str = "", excess: float = 0.0, row: int | None = None) -> None:
         super().__init__(message)
         self.fact = fact
         self.excess = excess

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -118,11 +119,29 @@ def test_a_seed_repeats_the_run(strategy, model, capsys) -> None:
     model_without_income = replace(model, hyperplane=type(model.hyperplane)([0.3, 0.0, 2.25, 0.01], 1.0))
     model_without_income.save("model.json")  # a feature without weight is moved at random
     logs = []
-    for seed in ("1", "1", "2"):
-        result(capsys, *options, "--seed", seed, "--log", "run.jsonl")
-        logs.append(QueryLog.load("run.jsonl"))
+    for number, seed in enumerate(("1", "1", "2")):
+        result(capsys, *options, "--seed", seed, "--log", f"run{number}.jsonl")
+        logs.append(QueryLog.load(f"run{number}.jsonl"))
     assert logs[0] == logs[1]
     assert logs[0] != logs[2]
+
+
+def test_nothing_precious_is_written_over(model, capsys) -> None:
+    before = Path("model.json").read_bytes()
+    for options in (["--log", "model.json"], ["-o", "model.json"], ["--log", "x.json", "-o", "x.json"]):
+        assert run(["extract", "model.json", "--distance", "l1", *options]) == 3
+    assert Path("model.json").read_bytes() == before
+    assert run(["extract", "model.json", "--distance", "l1", "--log", "run.jsonl"]) == 0
+    capsys.readouterr()
+    assert run(["extract", "model.json", "--distance", "l1", "--log", "run.jsonl"]) == 3
+    assert "exists already" in capsys.readouterr().err
+
+
+def test_the_rebuilt_model_is_shown_with_its_names(model, capsys) -> None:
+    assert run(["extract", "model.json", "--distance", "l1"]) == 0
+    out = capsys.readouterr().out
+    assert "Yes where" in out
+    assert all(name in out for name in model.features)
 
 
 def test_a_budget_too_small_is_6_and_keeps_the_answers(model, capsys) -> None:

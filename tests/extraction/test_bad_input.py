@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Callable
 
 import numpy as np
@@ -226,6 +227,32 @@ def test_a_robust_service_that_answers_with_the_question() -> None:
     terms = ox.Mechanism("l1", robustness="l2", radius=0.3)
     with pytest.raises(ox.BrokenPromise, match="the question itself"):
         ox.extract(Service(lambda n, x, a: x.copy(), terms), strategy="cone")
+
+
+def test_ctrl_c_carries_the_log_too() -> None:
+    def interrupt(n: int, x: np.ndarray, answer: np.ndarray) -> np.ndarray:
+        if n == 3:
+            raise KeyboardInterrupt
+        return answer
+
+    with pytest.raises(KeyboardInterrupt) as caught:
+        ox.extract(Service(interrupt))
+    assert len(caught.value.log.explained) == 2
+
+
+@pytest.mark.parametrize("dimension", [None, 0, 2.5, "3", True])
+def test_a_dimension_that_is_none(dimension: object) -> None:
+    service = Service(lambda n, x, a: a)
+    service.dimension = dimension
+    with pytest.raises(ox.InvalidInput, match="number of features"):
+        ox.extract(service)
+
+
+def test_errors_survive_pickling() -> None:
+    with pytest.raises(ox.BrokenPromise) as caught:
+        ox.extract(Service(lambda n, x, a: a + [0, 0, 0.01 * (n == 3)]), strategy="cone")
+    again = pickle.loads(pickle.dumps(caught.value))
+    assert (again.fact, again.row, str(again)) == (caught.value.fact, caught.value.row, str(caught.value))
 
 
 def test_an_oracle_that_writes_into_its_input_does_no_harm() -> None:

@@ -153,6 +153,27 @@ def test_rounded_answers_under_a_smooth_norm_show_in_the_bound() -> None:
     assert 1e-5 < found.hyperplane.angle_to(model) <= found.error_bound < 1e-2
 
 
+@pytest.mark.parametrize("name", ["l1", "linf", "group"])
+@pytest.mark.parametrize("decimals", [2, 4, 6])
+def test_rounding_that_shows_only_in_all_answers_together(name: str, decimals: int) -> None:
+    """ℓ1 answers move one entry at a time: no single one of them shows a grid."""
+    rng = np.random.default_rng(decimals)
+    for _ in range(5):
+        model = ox.Hyperplane(rng.normal(size=6), 3.1)
+        inner = ox.ModelOracle(model, ox.Mechanism(make_norm(name, 6)))
+
+        class Rounded:
+            dimension, mechanism = 6, inner.mechanism
+
+            def explain(self, x: np.ndarray, inner: ox.ModelOracle = inner) -> np.ndarray:
+                return np.round(inner.explain(x), decimals)
+
+        found = ox.extract(Rounded())
+        assert any("grid" in note for note in found.assumptions)
+        angle = min(found.hyperplane.angle_to(model), found.hyperplane.flipped().angle_to(model))
+        assert found.error_bound is None or angle <= found.error_bound
+
+
 @pytest.mark.parametrize(
     ("answer", "name"),
     [

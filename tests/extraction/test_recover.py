@@ -85,6 +85,14 @@ def test_contradictions_are_named() -> None:
         ox.recover(log)
 
 
+def test_rounded_answers_are_said_to_be_inexact() -> None:
+    x = np.random.default_rng(0).normal(size=(8, 3))
+    log = ox.QueryLog(mechanism=ox.Mechanism("l1"))
+    log.add_explanation(x, np.round(ox.ModelOracle(MODEL, "l1").explain(x), 4), label=MODEL.labels(x))
+    with pytest.raises(ox.InconsistentLog, match="rounded or heuristic"):
+        ox.recover(log)
+
+
 def test_only_logs_are_read() -> None:
     with pytest.raises(ox.InvalidInput, match="QueryLog"):
         ox.recover([[1.0, 2.0]])

@@ -92,6 +92,11 @@ def test_what_is_published_is_what_the_asker_sees() -> None:
     assert isinstance(oracle, ox.Oracle)
 
 
+def test_a_loaded_model_and_a_name_will_do() -> None:
+    model = ox.load_model({"coefficients": [1.0, 2.0], "intercept": -3.0})
+    assert ox.ModelOracle(model, "l1").explain([0.0, 0.0]).tolist() == [0.0, 1.5]
+
+
 @pytest.mark.parametrize(
     ("make", "error", "says"),
     [
@@ -108,6 +113,8 @@ def test_what_is_published_is_what_the_asker_sees() -> None:
             "made for 2",
         ),
         (lambda: ox.ModelOracle(ox.Hyperplane([1.0], 0), ox.Mechanism("l1")).explain([np.nan]), ox.NotFinite, "nan"),
+        (lambda: ox.ModelOracle(ox.Hyperplane([1e-9], 1e308), "l1"), ox.NotFinite, "the plane is too far away"),
+        (lambda: ox.ModelOracle(ox.Hyperplane([1.0], 1e308), "l1").explain([-1e308]), ox.NotFinite, "too far away"),
         (
             lambda: ox.ModelOracle(ox.Hyperplane([1.0], 0), ox.Mechanism("l1")).classify([[1.0, 2.0]]),
             ox.DimensionMismatch,

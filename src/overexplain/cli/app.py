@@ -55,6 +55,8 @@ def parse(arguments: Sequence[str]) -> Work:
         context = getattr(error, "ctx", None)
         command = context.command_path if context is not None else "overexplain"
         raise WrongUsage(f"{error.format_message().rstrip('.')}; see {command} --help") from None
+    if work == 130:  # Typer's word for Ctrl-C while it parses
+        raise KeyboardInterrupt
     return work if callable(work) else lambda: None  # --help and --version have nothing left to do
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import signal
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -13,7 +15,7 @@ import numpy as np
 from overexplain.auditing.rebuilt import compare
 from overexplain.cli.main import say
 from overexplain.cli.output import counter, print_json
-from overexplain.errors import OverexplainError
+from overexplain.errors import InvalidInput, OverexplainError
 from overexplain.extraction.extract import extract
 from overexplain.geometry.mechanism import Mechanism
 from overexplain.geometry.norms import norm
@@ -58,6 +60,7 @@ class Request:
 
 def run_extract(request: Request) -> None:
     """Load, ask, rebuild, compare, print; the log is saved whatever happens."""
+    _refuse_to_overwrite(request)
     model = load_model(request.model)
     for_ties, for_questions = np.random.default_rng(request.seed).spawn(2)
     service = ModelOracle(model.hyperplane, request.mechanism, request.ties, for_ties, request.published)
@@ -78,15 +81,25 @@ def run_extract(request: Request) -> None:
         classes = model.classes if found.oriented else None
         LinearModel(found.hyperplane, model.features, classes=classes).save(request.output)
     if request.as_json:
-        print_json({"model": {"features": model.dimension, "seed": request.seed}, **rebuilt.to_dict()})
+        names = None if model.features is None else list(model.features)
+        print_json({"model": {"features": model.dimension, "names": names, "seed": request.seed}, **rebuilt.to_dict()})
         return
     from overexplain.report.terminal import print_rebuilt, terminal
 
     console = terminal()
-    print_rebuilt(rebuilt, console)
+    print_rebuilt(rebuilt, console, model.features)
     for what, path in (("log", request.log), ("model", request.output)):
         if path is not None:
             console.print(f"{what} saved: {path}", soft_wrap=True)
+
+
+def _refuse_to_overwrite(request: Request) -> None:
+    """Answers cost something and models more: neither a log that exists nor the model that is read is written over."""
+    if request.log is not None and request.log.exists():
+        raise InvalidInput(f"{request.log}: exists already; a log is not written over, give another name or remove it")
+    read, written = request.model.resolve(), [p.resolve() for p in (request.log, request.output) if p is not None]
+    if read in written or len(set(written)) < len(written):
+        raise InvalidInput("MODEL, --log and --output must be different files")
 
 
 @contextmanager
@@ -99,12 +112,30 @@ def _saved(log: QueryLog, path: Path | None) -> Iterator[None]:
             _rescue(log, path)
         raise
     if path is not None:
-        log.save(path)
+        with _undisturbed():
+            log.save(path)
+
+
+@contextmanager
+def _undisturbed() -> Iterator[None]:
+    """Ctrl-C waits until what is being saved is saved."""
+    if threading.current_thread() is not threading.main_thread():
+        yield  # only the main thread is interrupted at all
+        return
+    pressed: list[int] = []
+    before = signal.signal(signal.SIGINT, lambda number, _: pressed.append(number))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+    if pressed:
+        raise KeyboardInterrupt
 
 
 def _rescue(log: QueryLog, path: Path) -> None:
     try:
-        log.save(path)
+        with _undisturbed():
+            log.save(path)
     except (OverexplainError, OSError) as error:  # what stopped the run is still the news
         say(f"the log is lost: {error}")
     else:

@@ -10,6 +10,8 @@ from overexplain.geometry.arrays import FloatArray
 from overexplain.geometry.norm import FLOAT64_ANSWER, Norm
 from overexplain.log.querylog import QueryLog
 
+ADVICE = "If it rounds, declare the tolerance; else leave the distance unknown, Mechanism(None)"
+
 
 class FreeCheck:
     """Tests ‖a‖* = 1 and that every step is steepest, ‖w‖ = ±a·w.
@@ -41,6 +43,10 @@ class FreeCheck:
         self._toward.append(toward)
         return distance, error
 
+    def loosen(self, tolerance: float) -> None:
+        """Allow every answer this much more error."""
+        self._allowed += tolerance * len(self._toward)
+
     def run(self, normal: FloatArray, normal_error: float, log: QueryLog | None) -> None:
         """Raise BrokenPromise, with the fact and the answer that show it, unless everything fits."""
         length = float(self._norm.dual(normal))
@@ -48,7 +54,7 @@ class FreeCheck:
         if abs(length - 1.0) > allowed:
             raise BrokenPromise(
                 f"the answers do not fit the declared distance {self._norm!r}: the normal they give has dual length {length:.6g} "
-                f"instead of 1 (allowed: ±{allowed:.1g}). Leave the distance unknown (Mechanism(None)) or declare slack",
+                f"instead of 1 (allowed: ±{allowed:.1g}). {ADVICE}",
                 fact="Steepest",
                 excess=abs(length - 1.0),
             )
@@ -59,7 +65,7 @@ class FreeCheck:
         where = "one of the answers" if row is None else f"the answer in log row {row}"
         raise BrokenPromise(
             f"the answers do not fit the declared distance {self._norm!r}: {where} is {excess:.3g} farther away than the "
-            f"{len(self._toward)} answers together allow. Leave the distance unknown (Mechanism(None)) or declare slack",
+            f"{len(self._toward)} answers together allow. {ADVICE}",
             fact="Steepest",
             excess=excess,
             row=row,

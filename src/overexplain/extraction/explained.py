@@ -11,7 +11,7 @@ question along a direction the cone leaves open gives that direction's product w
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.linalg import qr
@@ -20,7 +20,7 @@ from overexplain.errors import ExtractionFailed, NoExplanation
 from overexplain.extraction.box import Box
 from overexplain.extraction.check import FreeCheck
 from overexplain.extraction.first import First
-from overexplain.extraction.precision import UNIT_ROUNDOFF, answer_error
+from overexplain.extraction.precision import UNIT_ROUNDOFF, answer_error, visible_grid
 from overexplain.extraction.result import Extraction
 from overexplain.extraction.session import Session
 from overexplain.geometry.arrays import FloatArray
@@ -28,6 +28,9 @@ from overexplain.geometry.hyperplane import NO, Hyperplane
 from overexplain.geometry.lp import l2
 from overexplain.geometry.mechanism import Mechanism
 from overexplain.geometry.norm import Norm, NormalCone
+
+ENOUGH_TO_SEE = 16
+"""Of so many answers (and eight times so many moved entries each) the digits are kept, to see whether they lie on a grid."""
 
 WEAK_PIVOT = 1e-6
 """An equation that determines a direction less well than this is not used for it; the service is asked instead."""
@@ -57,15 +60,21 @@ def extract_by_cone(
     centre_size = float(norm(centre))
     theta = np.zeros(first.cone.size)
     theta_error = np.zeros(first.cone.size)
+    steps = np.zeros(len(system.ask))
+    seen = [_moved(first.point, first.answer)]
     safe = first.distance + back if first.is_plain else back
-    for k in system.ask:
+    for number, k in enumerate(system.ask):
         direction, length = first.cone.direction(int(k)), float(system.lengths[k])
         step = _step(box, centre, direction, safe / (2 * length), first.cone, int(k))
         question = centre + step * direction
         answer = session.answer(question)
         found, found_error = check.add(question, answer, 1, centre_size + abs(step) * length)
         theta[k] = (system.centre_distance - found) / step
+        steps[number] = abs(step)
         theta_error[k] = (3 * first.error + found_error) / abs(step)
+        if len(seen) < ENOUGH_TO_SEE:
+            seen.append(_moved(question, answer))
+    first = _on_a_grid(first, norm, seen, system, check, theta_error, steps)
     system.solve(theta, theta_error)
 
     normal = first.cone.combine(theta)
@@ -104,6 +113,31 @@ def extract_by_cone(
     )
 
 
+def _moved(question: FloatArray, answer: FloatArray) -> FloatArray:
+    return np.asarray(answer[answer != question][: 8 * ENOUGH_TO_SEE])
+
+
+def _on_a_grid(
+    first: First,
+    norm: Norm,
+    seen: list[FloatArray],
+    system: _Equations,
+    check: FreeCheck,
+    theta_error: FloatArray,
+    steps: FloatArray,
+) -> First:
+    """The first answer with the tolerance of a grid that shows only in all answers together (ℓ1 moves one entry at a time)."""
+    step, name = visible_grid(np.concatenate(seen)) if first.tolerance is None else (np.zeros(1), None)
+    if name is None:
+        return first
+    tolerance = float(norm(np.full(len(first.point), step.max() / 2)))
+    theta_error[system.ask] += 4 * tolerance / steps
+    system.loosen(4 * tolerance)
+    check.loosen(tolerance)
+    note = f"the answers lie on a grid ({name}); its half step is taken as their tolerance"
+    return replace(first, tolerance=tolerance, error=first.error + tolerance, notes=(*first.notes, note))
+
+
 class _Equations:
     """What is known of a without asking: a·v = 1, and a·(z − centre) = D(centre) for every boundary point z.
 
@@ -126,6 +160,11 @@ class _Equations:
         strong = int((np.abs(np.diag(triangle)) > max(WEAK_PIVOT, 100 * float(self._error.max()))).sum())
         self.rest = np.asarray(order[:strong], dtype=np.int64)
         self.ask = np.setdiff1d(np.arange(cone.size), self.rest)
+
+    def loosen(self, error: float) -> None:
+        """Allow the equations this much more error."""
+        if self.rest.size:
+            self._error += error / self.centre_distance
 
     def solve(self, theta: FloatArray, theta_error: FloatArray) -> None:
         """Fill in, in place, the directions that were not asked, and how far off they can be."""
@@ -235,10 +274,10 @@ def _reach(
 def _method(norm: Norm, first: First, secret: bool) -> str:
     dimension = first.cone.dimension
     if secret:
-        return f"Theorem C: secret radius, dim K + 1 = {dimension + 1} answers"
+        return f"Theorem C: secret radius, dim K + 1 = {dimension + 1}"
     if norm.is_smooth and dimension == 1:
         return "Theorem B: smooth distance, one answer off the plane"
-    return f"Theorem A: dim K = {dimension} answers"
+    return f"Theorem A: dim K = {dimension}"
 
 
 def _assumptions(mechanism: Mechanism, first: First, explanations: int) -> tuple[str, ...]:
@@ -249,6 +288,6 @@ def _assumptions(mechanism: Mechanism, first: First, explanations: int) -> tuple
         notes.append("answers are float64 roundings of the optimum")
     elif mechanism.tolerance:
         notes.append(f"answers lie within the declared tolerance {mechanism.tolerance:g} of the optimum")
-    if mechanism.radius:
+    if mechanism.radius is not None and not first.on_plane:
         notes.append(f"the declared radius {mechanism.radius:g} is right: answers on one side cannot contradict it")
     return tuple(notes)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from overexplain.errors import BrokenPromise, ExtractionFailed, InvalidInput, NoExplanation, OverexplainError
+from overexplain.errors import BrokenPromise, ExtractionFailed, InvalidInput, NoExplanation
 from overexplain.extraction.box import Box
 from overexplain.extraction.explained import extract_by_cone
 from overexplain.extraction.first import first_answer
@@ -73,9 +73,9 @@ def extract(
         raise InvalidInput("start lies outside the bounds")
     try:
         return _run(session, mechanism, strategy, wanted, origin, box, orient, np.random.default_rng(rng))
-    except OverexplainError as error:
-        if error.log is None:
-            error.log = session.log
+    except BaseException as error:  # Ctrl-C too: what was paid for is not lost
+        if getattr(error, "log", None) is None:
+            error.log = session.log  # type: ignore[attr-defined]
         raise
 
 

@@ -35,6 +35,9 @@ def extract_as_printed(
         raise ExtractionFailed(
             "the paper's robust procedures ask a label with every explanation; this service gives none"
         )
+    answers = 1 if norm.is_smooth else session.dimension + 1
+    labels = answers if radius > 0 else int(orient and session.can_label)
+    session.require(answers + labels, "the paper's procedure", whole=False)
     if norm.is_smooth:
         plane, oriented, name = _smooth(session, mechanism, norm, start, orient)
     elif radius == 0:

@@ -44,6 +44,8 @@ def effective_tolerance(mechanism: Mechanism, norm: Norm, answer: FloatArray) ->
 def visible_grid(answer: FloatArray) -> tuple[FloatArray, str | None]:
     """The step of the grid every entry lies on and its name, e.g. "3 decimals" or "float32"; (zeros, None) if none shows."""
     nothing = np.zeros(len(answer)), None
+    if len(answer) == 0:
+        return nothing
     telling = np.unique(
         np.abs(answer[answer * 2.0**20 != np.round(answer * 2.0**20)])
     )  # short binary fractions tell nothing

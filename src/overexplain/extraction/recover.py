@@ -37,8 +37,9 @@ NEAR = 1e-5
 def recover(log: QueryLog, orient: bool = True) -> Hyperplane | None:
     """The hyperplane that every answer of the log agrees on, or None if the log leaves more than one.
 
-    Only answers that are exact up to float64 rounding are used (slack 0, no larger tolerance). With ``orient=False`` the plane is
-    returned also where no label tells which side is Yes. A log whose answers fit no model raises InconsistentLog.
+    Only answers whose mechanism is known and that are exact up to float64 rounding are used (slack 0, no larger tolerance); with
+    none of them, too few of them, or no label off the plane that tells which side is Yes, the result is None. ``orient=False`` does
+    without the label. A log whose answers fit no model raises InconsistentLog.
 
     >>> from overexplain.extraction.extract import extract
     >>> from overexplain.oracles.exact import ModelOracle
@@ -239,8 +240,8 @@ class _System:
             return None
         if sizes[-1] > FITS * sizes[0]:
             raise InconsistentLog(
-                f"no hyperplane fits the {len(self.answers)} explanations: the best one misses by {sizes[-1] / sizes[0]:.2g} "
-                "of their size. Are they rounded or heuristic (declare tolerance or slack), or from several models?",
+                f"no hyperplane fits the {len(self.answers)} explanations to float64 precision: they are rounded or heuristic "
+                "(then they pin no model down exactly; say so by a tolerance or slack), or from several models",
                 rows=tuple(answer.row for answer in self.answers),
             )
         solution = np.asarray(right[-1])

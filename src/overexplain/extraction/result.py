@@ -22,7 +22,7 @@ class Spent:
         return self.explanations + self.labels
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Extraction:
     """The rebuilt model and what it rests on.
 

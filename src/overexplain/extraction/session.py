@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from overexplain.errors import BudgetExhausted, EndpointFailed, InvalidInput, NoExplanation, OverexplainError
 from overexplain.extraction.result import Spent
 from overexplain.geometry.arrays import FloatArray
@@ -21,28 +23,28 @@ class Session:
             raise InvalidInput(f"budget must be a whole number of requests, not negative, got {budget!r}")
         self._oracle = oracle
         self._budget = budget
-        self.dimension = int(oracle.dimension)
-        self.mechanism: Mechanism | None = oracle.mechanism
+        self.dimension = _dimension_of(oracle)
+        self.mechanism: Mechanism | None = getattr(oracle, "mechanism", None)
         self.log = QueryLog(mechanism=self.mechanism) if record else None
         self.spent = Spent()
         self.can_label = offers(oracle, "classify")
         self.can_explain = offers(oracle, "explain")
 
-    def require(self, count: int, purpose: str) -> None:
-        """Refuse now, before anything is spent on it, what the budget cannot pay for."""
+    def require(self, count: int, purpose: str, whole: bool = True) -> None:
+        """Refuse now, before anything is spent on it, what the budget cannot pay for; `whole`: nothing comes after it."""
         if self._budget is not None and self.spent.requests + count > self._budget:
             left = self._budget - self.spent.requests
+            enough = f". A budget of {self.spent.requests + count} is enough" if whole else ""
             raise BudgetExhausted(
                 f"{purpose} takes {count} more request{'s' * (count != 1)}, {left} of the budget of {self._budget} "
-                f"{'is' if left == 1 else 'are'} left; nothing more was sent. A budget of "
-                f"{self.spent.requests + count} is enough",
+                f"{'is' if left == 1 else 'are'} left; nothing more was sent{enough}",
                 log=self.log,
                 needed=count,
             )
 
     def explain(self, x: FloatArray) -> FloatArray | None:
         """The explanation of x, or None if the service has none."""
-        self.require(1, "the next explanation")
+        self.require(1, "the next explanation", whole=False)
         self.spent = Spent(self.spent.explanations + 1, self.spent.labels)
         try:
             answer = checked_explanation(self._ask(self._oracle.explain, x), self.dimension)
@@ -60,13 +62,13 @@ class Session:
         if answer is None:
             raise NoExplanation(
                 f"the service has no explanation for question {self.spent.explanations}, although points on the same "
-                "side were explained; a service with limits (boxes, immutable features) must declare slack=None"
+                "side were explained; the theorems need every question answered"
             )
         return answer
 
     def label(self, x: FloatArray) -> int:
         """The label of x: +1 or −1."""
-        self.require(1, "the next label")
+        self.require(1, "the next label", whole=False)
         self.spent = Spent(self.spent.explanations, self.spent.labels + 1)
         label = checked_label(self._ask(self._oracle.classify, x))
         if self.log is not None:
@@ -83,3 +85,12 @@ class Session:
             raise EndpointFailed(
                 f"the service raised {type(error).__name__} on question {self.spent.requests}: {error}"
             ) from error
+
+
+def _dimension_of(oracle: Oracle) -> int:
+    dimension = getattr(oracle, "dimension", None)
+    if isinstance(dimension, bool) or not isinstance(dimension, int | np.integer) or dimension < 1:
+        raise InvalidInput(
+            f"an oracle's dimension is its number of features, a positive whole number; got {dimension!r}"
+        )
+    return int(dimension)

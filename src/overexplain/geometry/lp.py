@@ -130,6 +130,8 @@ class Weighted(Norm):
     weights: FloatArray
 
     def __init__(self, norm: Norm, weights: ArrayLike) -> None:
+        if not isinstance(norm, Norm):
+            raise UnsupportedNorm(f"Weighted needs a Norm, got {norm!r}; a name becomes one by overexplain.norm(...)")
         entries = as_point(weights, norm.dimension, "weights")
         if not (entries > 0).all():
             k = int(np.flatnonzero(entries <= 0)[0])

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from overexplain.errors import DimensionMismatch, InvalidInput, NotFinite
+from overexplain.errors import DimensionMismatch, InvalidInput, NotFinite, UnsupportedNorm
 from overexplain.geometry.norms import Norm, norm
 
 
@@ -72,8 +72,8 @@ class Mechanism:
     def to_dict(self) -> dict[str, Any]:
         """A JSON-ready form; `from_dict` reads it back."""
         return {
-            "distance": None if self.distance is None else self.distance.spec,
-            "robustness": None if self.robustness is None else self.robustness.spec,
+            "distance": None if self.distance is None else _readable(self.distance),
+            "robustness": None if self.robustness is None else _readable(self.robustness),
             "radius": self.radius,
             "tolerance": self.tolerance,
             "slack": self.slack,
@@ -91,8 +91,17 @@ class Mechanism:
         return cls(**terms)
 
 
+def _readable(n: Norm) -> Any:
+    """The norm's written form, if it can be read back."""
+    norm(n.spec)
+    return n.spec
+
+
 def _name(n: Norm | None) -> str:
-    spec = None if n is None else n.spec
+    try:
+        spec = None if n is None else n.spec
+    except UnsupportedNorm:  # a norm of the user's own
+        spec = type(n).__name__
     return spec["norm"] if isinstance(spec, dict) else str(spec)
 
 

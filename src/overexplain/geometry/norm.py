@@ -186,4 +186,4 @@ class Norm(ABC):
     @property
     def spec(self) -> Any:
         """What `norm(...)` reads to make this norm again: a string, or a JSON-ready dict."""
-        raise UnsupportedNorm(f"{self!r} has no written form; give it a `spec` that overexplain.norm can read")
+        raise UnsupportedNorm(f"{self!r} has no written form: what uses it can be kept in memory, but not saved")

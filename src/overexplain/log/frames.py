@@ -1,4 +1,4 @@
-"""A log as a pandas DataFrame, and back, without loss."""
+"""A log as a pandas DataFrame, and back: every row without loss; the log's own default mechanism is given again."""
 
 from __future__ import annotations
 

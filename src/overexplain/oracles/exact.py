@@ -7,15 +7,16 @@ from typing import Any, Literal, final
 import numpy as np
 from numpy.typing import ArrayLike
 
-from overexplain.errors import InvalidInput
+from overexplain.errors import InvalidInput, NotFinite
 from overexplain.geometry.arrays import FloatArray, as_point_or_rows
 from overexplain.geometry.hyperplane import NO, YES, Hyperplane
 from overexplain.geometry.mechanism import Mechanism
+from overexplain.models.linear import LinearModel
 
 
 @final
 class ModelOracle:
-    """Answers for `hyperplane` by `mechanism`: x' = x + d·v with v a maximizer of normal·v over the unit ball of N1 and
+    """Answers for `hyperplane` (or a loaded model) by `mechanism`: x' = x + d·v, v a maximizer of normal·v over N1's unit ball and
 
         d = (offset − normal·x − label·ρ·‖normal‖*_N2) / ‖normal‖*_N1
 
@@ -29,12 +30,16 @@ class ModelOracle:
 
     def __init__(
         self,
-        hyperplane: Hyperplane,
-        mechanism: Mechanism,
+        hyperplane: Hyperplane | LinearModel,
+        mechanism: Mechanism | str,
         ties: Literal["first", "random"] = "first",
         rng: int | np.random.Generator | None = None,
         published: Mechanism | None = None,
     ) -> None:
+        if isinstance(hyperplane, LinearModel):
+            hyperplane = hyperplane.hyperplane
+        if not isinstance(mechanism, Mechanism):
+            mechanism = Mechanism(mechanism)
         if mechanism.distance is None or mechanism.radius is None:
             raise InvalidInput(
                 "a ModelOracle answers by its mechanism, so distance and radius must be known to it; "
@@ -50,7 +55,10 @@ class ModelOracle:
         scaled = np.ldexp(hyperplane.normal, -hyperplane._exponent)
         length = float(mechanism.distance.dual(scaled))
         self._normal: FloatArray = scaled / length
-        self._offset = float(np.ldexp(hyperplane.offset, -hyperplane._exponent)) / length
+        with np.errstate(over="ignore"):
+            self._offset = float(np.ldexp(hyperplane.offset, -hyperplane._exponent) / length)
+        if not np.isfinite(self._offset):
+            raise NotFinite("the plane is too far away for float64: offset / ‖normal‖* overflows; scale the features")
         self._reach = 0.0
         if mechanism.radius > 0 and mechanism.robustness is not None:
             self._reach = mechanism.radius * float(mechanism.robustness.dual(self._normal))
@@ -76,13 +84,20 @@ class ModelOracle:
     def explain(self, x: ArrayLike) -> FloatArray:
         """The nearest point on the other side of the plane, with the whole robustness ball if there is one."""
         points = as_point_or_rows(x, self.dimension)
-        gap = self._offset - points @ self._normal
-        labels = np.where(gap <= 0, YES, NO)
-        distance = gap - labels * self._reach
-        if points.ndim == 1:
-            return np.asarray(points + distance * self._draw())
-        directions = self._direction if self._face is None else np.array([self._draw() for _ in points])
-        return np.asarray(points + distance[:, None] * directions)
+        with np.errstate(over="ignore", invalid="ignore"):
+            gap = self._offset - points @ self._normal
+            labels = np.where(gap <= 0, YES, NO)
+            distance = gap - labels * self._reach
+            if points.ndim == 1:
+                answers = np.asarray(points + distance * self._draw())
+            else:
+                directions = self._direction if self._face is None else np.array([self._draw() for _ in points])
+                answers = np.asarray(points + distance[:, None] * directions)
+        if not np.isfinite(answers).all():
+            raise NotFinite(
+                "an explanation would be too far away for float64; scale the features or the model's offset"
+            )
+        return answers
 
     def _draw(self) -> FloatArray:
         return self._direction if self._face is None else self._face.sample(self._rng)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from overexplain.errors import DimensionMismatch, InvalidInput, NotFinite
 from overexplain.geometry.arrays import FloatArray
@@ -30,10 +29,10 @@ class Oracle(Protocol):
     def mechanism(self) -> Mechanism | None:
         """The published terms; None for a service that only gives labels."""
 
-    def classify(self, x: ArrayLike) -> Any:
+    def classify(self, x: Any, /) -> Any:
         """+1 (Yes) or −1 (No)."""
 
-    def explain(self, x: ArrayLike) -> Any:
+    def explain(self, x: Any, /) -> Any:
         """The explanation, or None."""
 
 

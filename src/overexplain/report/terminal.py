@@ -8,11 +8,13 @@ from typing import IO, TYPE_CHECKING, Any
 
 from overexplain.auditing.rebuilt import Rebuilt
 from overexplain.auditing.survey import SurveyRow
+from overexplain.geometry.hyperplane import Hyperplane
 from overexplain.report.words import counted, percent, service_in_words, small
 
 if TYPE_CHECKING:
     from rich.console import Console
 
+MOST_TERMS = 6
 WIDTH = 80
 """Text is never wider than this: tables and sentences are read, logged and pasted at 80 columns."""
 
@@ -42,7 +44,7 @@ def print_survey(rows: Sequence[SurveyRow], console: Console) -> None:
     print_pairs(_meaning(rows), console)
 
 
-def print_rebuilt(rebuilt: Rebuilt, console: Console) -> None:
+def print_rebuilt(rebuilt: Rebuilt, console: Console, features: Sequence[str] | None = None) -> None:
     """Print what was spent, how far the rebuilt model is from the true one, and what that rests on."""
     found, spent = rebuilt.found, rebuilt.found.spent
     labels = f" and {counted(spent.labels, 'label')}" if spent.labels else ""
@@ -56,6 +58,7 @@ def print_rebuilt(rebuilt: Rebuilt, console: Console) -> None:
         ("proven minimum", "not known" if rebuilt.minimum is None else counted(rebuilt.minimum, "explanation")),
         ("angle error", f"{small(rebuilt.angle_error, 1)} rad ({_bound(found.error_bound)})"),
         ("offset error", f"{small(rebuilt.offset_error, 1)} ({_bound(found.offset_bound)})"),
+        ("rebuilt", _formula(found.hyperplane, features)),
     ]
     if rebuilt.mechanism.radius is None and found.radius is not None:
         lines.append(("radius", f"{found.radius:.10g} (found; {_bound(found.radius_bound)})"))
@@ -79,6 +82,17 @@ def print_pairs(lines: Sequence[tuple[str, str]], console: Console) -> None:
         # Not a Rich table: that would fill every line up with spaces.
         text = textwrap.fill(value, max(20, console.width - indent), break_on_hyphens=False)
         console.print(f"{name:{indent}}" + text.replace("\n", "\n" + " " * indent), soft_wrap=True)
+
+
+def _formula(plane: Hyperplane, features: Sequence[str] | None) -> str:
+    """The rebuilt model, its largest coefficients first: 'Yes where 1·age - 0.2·income + … (3 smaller) >= 0.4'."""
+    names = features or [f"x{i}" for i in range(plane.dimension)]
+    order = sorted(range(plane.dimension), key=lambda i: -abs(float(plane.normal[i])))
+    terms = [f"{float(plane.normal[i]):+.4g}*{names[i]}" for i in order[:MOST_TERMS]]
+    rest = plane.dimension - len(terms)
+    if rest:
+        terms.append(f"... ({rest} smaller)")
+    return f"Yes where {' '.join(terms)} >= {plane.offset:.6g}"
 
 
 def _bound(bound: float | None) -> str:

@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from overexplain.errors import OverexplainError
+from overexplain.extraction.extract import extract
 from overexplain.geometry.arrays import FloatArray
-from overexplain.geometry.hyperplane import NO, YES
 from overexplain.geometry.mechanism import Mechanism
 from overexplain.geometry.norm import Norm
 from overexplain.oracles.protocol import Oracle, checked_explanation, checked_label, offers
@@ -19,18 +20,25 @@ def check_oracle(
     """None if `oracle` keeps its contract at `points` (n random ones if none are given); an AssertionError that says why if not.
 
     Shape: ±1 labels, explanations with as many entries or None, the same for a batch of rows, inputs left untouched.
-    Terms (with ``optimal=True`` and slack 0): all questions are about one plane, so the distances of explanations are affine on
-    each side and the steps of one side are steepest together, ‖w + w'‖ = ‖w‖ + ‖w'‖.
+    Terms (with ``optimal=True``, slack 0 and a known distance): a model is rebuilt by what the service declares, and every label
+    and explanation at the points must be what that model would give: the distance, the direction, the side.
 
     >>> from overexplain.geometry.hyperplane import Hyperplane
     >>> from overexplain.oracles.exact import ModelOracle
     >>> check_oracle(ModelOracle(Hyperplane([1.0, 2.0], 3.0), Mechanism("l1")))
     """
-    p = oracle.dimension
-    assert p == int(p) >= 1, f"dimension must be a positive int, got {p!r}"
-    generator = np.random.default_rng(rng)
-    rows = generator.normal(size=(n, p)) * 3 if points is None else np.asarray(points, dtype=np.float64)
-    mechanism = oracle.mechanism
+    try:
+        _check(oracle, points, np.random.default_rng(rng), n, optimal)
+    except OverexplainError as error:
+        raise AssertionError(f"{type(error).__name__}: {error}") from error
+
+
+def _check(oracle: Oracle, points: Any, rng: np.random.Generator, n: int, optimal: bool) -> None:
+    p = getattr(oracle, "dimension", None)
+    assert isinstance(p, int | np.integer), f"dimension must be a positive int, got {p!r}"
+    assert p >= 1, f"dimension must be a positive int, got {p!r}"
+    rows = rng.normal(size=(n, p)) * 3 if points is None else np.asarray(points, dtype=np.float64)
+    mechanism = getattr(oracle, "mechanism", None)
     assert mechanism is None or isinstance(mechanism, Mechanism), (
         f"mechanism must be a Mechanism or None, got {mechanism!r}"
     )
@@ -43,7 +51,7 @@ def check_oracle(
     assert mechanism is not None, "an oracle that explains publishes a Mechanism"
     answers = _explanations(oracle, rows)
     if optimal and mechanism.slack == 0 and mechanism.distance is not None:
-        _steepest(mechanism.distance, mechanism, rows, answers, labels)
+        _terms(oracle, mechanism.distance, mechanism, rows, answers, labels)
 
 
 def _labels(oracle: Oracle, rows: FloatArray) -> FloatArray:
@@ -72,22 +80,43 @@ def _explanations(oracle: Oracle, rows: FloatArray) -> list[FloatArray | None]:
     return singles
 
 
-def _steepest(
-    norm: Norm, mechanism: Mechanism, rows: FloatArray, answers: list[FloatArray | None], labels: FloatArray | None
+def _terms(
+    oracle: Oracle,
+    norm: Norm,
+    mechanism: Mechanism,
+    rows: FloatArray,
+    answers: list[FloatArray | None],
+    labels: FloatArray | None,
 ) -> None:
-    steps: dict[int, list[FloatArray]] = {YES: [], NO: []}
+    """Every answer must be what the model rebuilt by the declared terms would give."""
+    found = extract(oracle, strategy="cone", rng=0)
+    plane, allowed = found.hyperplane, 4 * (mechanism.tolerance or 0.0)
+    reach: float | None = 0.0
+    if mechanism.radius is None or mechanism.radius > 0:
+        known = mechanism.robustness is not None and found.radius is not None
+        reach = found.radius * float(mechanism.robustness.dual(plane.normal)) if known else None  # type: ignore[operator, union-attr]
     for i, (row, answer) in enumerate(zip(rows, answers, strict=True)):
+        margin = plane.margin(row)
+        size = float(norm(row)) + abs(plane.offset) + (reach or 0.0)
+        slack = 1e-6 * size + allowed
+        if labels is not None and abs(margin) > slack:
+            assert labels[i] * margin > 0 or not found.oriented, (
+                f"row {i}: the label is not that of the model explained"
+            )
         if answer is None:
             continue
-        step, size = answer - row, float(norm(row)) + float(norm(answer))
-        if labels is not None and float(norm(step)) > 1e-6 * size + (mechanism.tolerance or 0.0):
-            steps[int(labels[i])].append(step)
-    for side, same in steps.items():
-        for step in same[1:]:
-            together = float(norm(step + same[0]))
-            apart = float(norm(step)) + float(norm(same[0]))
-            allowed = 1e-8 * apart + 4 * (mechanism.tolerance or 0.0)
-            assert together >= apart - allowed, (
-                f"explanations of two {'Yes' if side == YES else 'No'} points are not optimal under {norm!r} together: "
-                f"‖w + w'‖ = {together:.9g} < ‖w‖ + ‖w'‖ = {apart:.9g}; declare slack or another distance"
+        step = answer - row
+        length = float(norm(step))
+        toward = abs(float(plane.normal @ step))
+        assert length <= toward + slack, (
+            f"row {i}: the explanation is not optimal under {norm!r}: its length is {length:.6g}, but it comes only {toward:.6g} "
+            "closer to the plane that the other answers give; another distance, or a slack, would have to be declared"
+        )
+        if reach is not None:
+            wanted = abs(margin) + reach
+            assert abs(length - wanted) <= slack, (
+                f"row {i}: the explanation is {length:.6g} away, the declared terms say {wanted:.6g}; "
+                "if the service rounds, declare the tolerance"
             )
+            crossed = plane.margin(answer) * margin
+            assert crossed <= slack * size, f"row {i}: the explanation stays on the side of its question"
