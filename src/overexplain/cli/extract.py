@@ -19,7 +19,7 @@ from overexplain.errors import InvalidInput, OverexplainError
 from overexplain.extraction.extract import extract
 from overexplain.geometry.mechanism import Mechanism
 from overexplain.geometry.norms import norm
-from overexplain.log.querylog import QueryLog
+from overexplain.log.querylog import QueryLog, Status
 from overexplain.models.linear import LinearModel
 from overexplain.models.load import load_model
 from overexplain.oracles.exact import ModelOracle
@@ -139,4 +139,5 @@ def _rescue(log: QueryLog, path: Path) -> None:
     except (OverexplainError, OSError) as error:  # what stopped the run is still the news
         say(f"the log is lost: {error}")
     else:
-        say(f"log saved: {path} ({counted(len(log), 'answer')})")
+        answered = int((log.status != Status.FAILED).sum())
+        say(f"log saved: {path} ({counted(answered, 'answer')})")

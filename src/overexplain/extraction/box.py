@@ -26,7 +26,7 @@ class Box:
             return Box(np.full(dimension, -np.inf), np.full(dimension, np.inf))
         try:
             low, high = (np.broadcast_to(np.asarray(side, dtype=np.float64), (dimension,)).copy() for side in bounds)
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             raise InvalidInput(
                 f"bounds must be (low, high), each a number or {dimension} numbers, got {bounds!r}"
             ) from None
@@ -61,6 +61,6 @@ class Box:
         """How far one can go from x along `direction` inside the box."""
         if self.is_everything:
             return np.inf
-        with np.errstate(divide="ignore", invalid="ignore"):
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             limits = np.where(direction > 0, (self.high - x) / direction, (self.low - x) / direction)
         return float(np.min(np.where(direction == 0, np.inf, limits)))

@@ -24,7 +24,7 @@ from overexplain.extraction.precision import UNIT_ROUNDOFF, answer_error, visibl
 from overexplain.extraction.result import Extraction
 from overexplain.extraction.session import Session
 from overexplain.geometry.arrays import FloatArray
-from overexplain.geometry.hyperplane import NO, Hyperplane
+from overexplain.geometry.hyperplane import YES, Hyperplane
 from overexplain.geometry.lp import l2
 from overexplain.geometry.mechanism import Mechanism
 from overexplain.geometry.norm import Norm, NormalCone
@@ -46,7 +46,7 @@ def extract_by_cone(
 ) -> Extraction:
     """The hyperplane from dim span K(w) answers (one more if the radius is secret), with bounds on its error."""
     back = min(first.distance, max(0.0, box.room(first.point, -first.direction)))
-    centre = first.point - back * first.direction  # farther from the plane; D(centre) is known without asking
+    centre = box.clip(first.point - back * first.direction)  # farther from the plane; D(centre) is known without asking
     label_asked = int(orient and session.can_label)
     system = _Equations(first, norm, centre, first.distance + back)
     secret = mechanism.radius is None and not first.is_plain
@@ -66,10 +66,10 @@ def extract_by_cone(
     for number, k in enumerate(system.ask):
         direction, length = first.cone.direction(int(k)), float(system.lengths[k])
         step = _step(box, centre, direction, safe / (2 * length), first.cone, int(k))
-        question = centre + step * direction
+        question = box.clip(centre + step * direction)
         answer = session.answer(question)
-        found, found_error = check.add(question, answer, 1, centre_size + abs(step) * length)
-        theta[k] = (system.centre_distance - found) / step
+        seen_distance, found_error = check.add(question, answer, 1, centre_size + abs(step) * length)
+        theta[k] = (system.centre_distance - seen_distance) / step
         steps[number] = abs(step)
         theta_error[k] = (3 * first.error + found_error) / abs(step)
         if len(seen) < ENOUGH_TO_SEE:
@@ -95,9 +95,9 @@ def extract_by_cone(
         check.run_on_plane(float(normal @ z) - offset, reached + offset_bound)
     plane = Hyperplane(normal, offset)
     if label_asked:
-        away = centre if back > 0 else box.clip(centre - max(1.0, float(norm(centre))) * first.direction)
-        plane = plane if session.label(away) == NO else plane.flipped()
-    return Extraction(
+        away = _away(plane, centre, first, box)
+        plane = plane if (plane.margin(away) > 0) == (session.label(away) == YES) else plane.flipped()
+    found = Extraction(
         hyperplane=plane,
         spent=session.spent,
         log=session.log,
@@ -111,6 +111,15 @@ def extract_by_cone(
         radius_bound=radius_error,
         unidentified=np.zeros((0, session.dimension)),
     )
+    return found.rescaled(float(norm.dual(normal)), error.dual)
+
+
+def _away(plane: Hyperplane, centre: FloatArray, first: First, box: Box) -> FloatArray:
+    """A point to ask a label of: the centre, unless the bounds, or a start on the plane, leave another farther off the plane."""
+    reach = max(1.0, float(np.abs(centre).max())) * first.direction
+    points = [centre, first.point, first.answer, box.clip(centre - reach), box.clip(centre + reach)]
+    margins = [abs(plane.margin(point)) if box.contains(point) else -1.0 for point in points]
+    return points[0] if margins[0] > 0.5 * max(margins[:3]) else points[int(np.argmax(margins))]
 
 
 def _moved(question: FloatArray, answer: FloatArray) -> FloatArray:
@@ -157,7 +166,10 @@ class _Equations:
         self._error = np.array([np.abs(row) @ cone.errors for row in rows]) + 4 * first.error / centre_distance
         # In units of ‖e_k‖: how strongly an equation speaks about a_k, whatever the weights of the features.
         triangle, order = qr(self._rows * self.lengths, mode="r", pivoting=True)
-        strong = int((np.abs(np.diag(triangle)) > max(WEAK_PIVOT, 100 * float(self._error.max()))).sum())
+        pivots, unsure = np.abs(np.diag(triangle)), 100 * float(self._error.max())
+        # a·v = 1 is what fixes the scale where the cone fixes nothing; any other equation must say more than its own error.
+        least = np.where((np.arange(len(pivots)) == 0) & (not cone.values.any()), 0.0, unsure)
+        strong = int((pivots > np.maximum(WEAK_PIVOT, least)).sum())
         self.rest = np.asarray(order[:strong], dtype=np.int64)
         self.ask = np.setdiff1d(np.arange(cone.size), self.rest)
 
@@ -261,10 +273,9 @@ def _reach(
         if mechanism.robustness is None:
             return *gap, None, None
         dual = mechanism.robustness.dual
-        length = float(dual(normal))
-        relative = gap[1] / gap[0] + error.in_norm(dual) / length if gap[0] > 0 else math.inf
+        length, off = float(dual(normal)), error.in_norm(dual)
         radius = gap[0] / length
-        return *gap, radius, radius * relative if math.isfinite(relative) else gap[1] / length
+        return *gap, radius, (gap[1] + radius * off) / (length - off) if off < length else None
     if mechanism.radius is None or mechanism.radius == 0 or mechanism.robustness is None:
         return 0.0, 0.0, 0.0, None
     dual = mechanism.robustness.dual

@@ -16,7 +16,7 @@ from overexplain.extraction.paper import extract_as_printed
 from overexplain.extraction.points import extract_by_points
 from overexplain.extraction.result import Extraction
 from overexplain.extraction.session import Session
-from overexplain.geometry.arrays import FloatArray, as_point
+from overexplain.geometry.arrays import FloatArray, as_generator, as_point
 from overexplain.geometry.mechanism import Mechanism
 from overexplain.oracles.protocol import Oracle
 
@@ -60,9 +60,10 @@ def extract(
     """
     if strategy not in STRATEGIES:
         raise InvalidInput(f"unknown strategy {strategy!r}; known are {', '.join(STRATEGIES)}")
-    wanted = DEFAULT_ACCURACY if accuracy is None else float(accuracy)
+    wanted = DEFAULT_ACCURACY if accuracy is None else float(as_point([accuracy], 1, "accuracy")[0])
     if not wanted > 0:
         raise InvalidInput(f"accuracy must be positive, got {accuracy!r}")
+    generator = as_generator(rng)
     session = Session(oracle, budget, record)
     mechanism = _usable_mechanism(session)
     box = Box.of(bounds, session.dimension)
@@ -72,7 +73,7 @@ def extract(
     if not box.contains(origin):
         raise InvalidInput("start lies outside the bounds")
     try:
-        return _run(session, mechanism, strategy, wanted, origin, box, orient, np.random.default_rng(rng))
+        return _run(session, mechanism, strategy, wanted, origin, box, orient, generator)
     except BaseException as error:  # Ctrl-C too: what was paid for is not lost
         if getattr(error, "log", None) is None:
             error.log = session.log  # type: ignore[attr-defined]

@@ -22,6 +22,9 @@ NEAR = 1e-5
 MAX_STARTS = 12
 """A random start is next to the plane with probability about 1e-5: so many in a row mean the service echoes its input."""
 
+GRADED_STARTS = 3
+"""So often a graded start is tried before plain ones."""
+
 ASKED_ERROR = 20.0
 """Asking along a direction shows it to about this many answer errors over the distance (3 + 1 of them, over half a step)."""
 
@@ -62,35 +65,42 @@ def first_answer(
             continue
         step = answer - x
         distance, size = float(norm(step)), float(norm(x)) + float(norm(answer))
-        tolerance, note = effective_tolerance(mechanism, norm, answer)
+        tolerance, note = effective_tolerance(mechanism, norm, x, answer)
         if distance > NEAR * size or (norm.is_smooth and distance > 0):
             error = answer_error(norm, tolerance, x, answer)
             reachable = max(
                 accuracy, ASKED_ERROR * (norm.answer_rounding if tolerance is None else tolerance / distance)
             )
             entries = entry_errors(norm, tolerance, x, answer)
-            if graded and norm.holder < 1 and not any(z.any() for z in on_plane):
+            if graded and not any(z.any() for z in on_plane):
                 entries = quiet_errors(norm, x, step, entries)
                 error = answer_error(norm, tolerance, np.where(entries > 0, x, 0.0), np.where(entries > 0, answer, 0.0))
             cone = norm.normal_cone(step, entries, reachable)
             # A smooth norm shows everything at once, or, from a far start, too little: starting afresh then costs less
             # than asking along every direction. From 0 the step is the answer itself: nothing cancels.
             blurred = norm.is_smooth and cone.dimension > 1 and bool(x.any()) and not fresh and box.contains(0 * x)
-            sharp = norm.is_smooth and fresh and cone.size <= len(on_plane)
+            sharp = graded and cone.size <= len(on_plane) and float(norm(entries)) < 0.1 * distance
             if sharp or (distance > NEAR * size and not blurred):
                 notes = (note,) if note else ()
                 return First(x, answer, distance, step / distance, cone, error, tolerance, on_plane, plain, notes)
-        if distance == 0:
+        if distance == 0 and (mechanism.radius is None or size == 0):  # elsewhere a small ball drowns in rounding
             plain = plain or _has_no_ball(session, mechanism)
         if plain:
             on_plane.append(answer)
             if session.dimension == 1:
                 return _one_feature(norm, x, answer, tolerance)
-        x, fresh, graded = (
-            box.clip(_elsewhere(norm, answer, step, size, plain or not box.contains(0 * x), rng)),
-            True,
-            plain,
-        )
+        # A graded start asks for entries far below rounding: where a service's own noise drowns them, plain starts do, and
+        # what they blur is asked for.
+        graded = plain and norm.is_smooth and norm.holder < 1 and attempt < GRADED_STARTS
+        reach = size if size > 0 else 1.0
+        if graded:
+            moved = np.where(np.abs(step) > 8 * entry_errors(norm, tolerance, x, answer), step, 0.0)
+            x = graded_start(norm, reach, moved * norm.units(len(x)), rng)
+        elif plain or not box.contains(0 * x):
+            x = answer + reach * _spread(norm, rng, len(x))
+        else:
+            x = np.zeros(len(x))  # cannot be next to the plane: the ball's radius keeps the answer away
+        x, fresh = box.clip(x), True
     if not on_plane:
         raise NoExplanation(
             f"the service explained none of {MAX_STARTS} starts on both sides and at several distances; "
@@ -113,19 +123,6 @@ def _has_no_ball(session: Session, mechanism: Mechanism) -> bool:
             row=session.spent.requests - 1,
         )
     return True
-
-
-def _elsewhere(
-    norm: Norm, answer: FloatArray, step: FloatArray, size: float, plain: bool, rng: np.random.Generator
-) -> FloatArray:
-    """A start away from the plane the last one was on, at the same scale."""
-    p = len(answer)
-    if not plain:
-        return np.zeros(p)  # cannot be next to the plane: the ball's radius keeps the answer away
-    reach = size if size > 0 else 1.0
-    if norm.is_smooth and norm.holder < 1:
-        return graded_start(norm, reach, step * norm.units(p), rng)
-    return np.asarray(answer + reach * _spread(norm, rng, p))
 
 
 def _spread(norm: Norm, rng: np.random.Generator, p: int) -> FloatArray:

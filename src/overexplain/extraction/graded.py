@@ -48,4 +48,4 @@ def quiet_errors(norm: Norm, x: FloatArray, step: FloatArray, errors: FloatArray
     units, distance = norm.units(len(x)), float(norm(step))
     largest_coefficient = np.minimum(1.0, 4 * distance / (np.abs(x) * units))
     quiet = np.where(largest_coefficient < NEGLIGIBLE, 0.0, distance * largest_coefficient ** (1 / norm.holder) / units)
-    return np.where(np.abs(step) <= errors, np.minimum(errors, quiet), errors)
+    return np.where(np.abs(step) <= quiet, np.minimum(errors, 2 * quiet), errors)

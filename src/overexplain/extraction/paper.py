@@ -191,4 +191,11 @@ def _through(points: FloatArray) -> tuple[FloatArray, float]:
 def _null_vector(rows: FloatArray) -> FloatArray:
     """The unit vector orthogonal to n independent rows of length n + 1 (after scaling the rows)."""
     rows = rows / np.abs(rows).max(axis=1, keepdims=True)
-    return np.asarray(np.linalg.qr(rows.T, mode="complete")[0][:, -1])
+    basis, triangle = np.linalg.qr(rows.T, mode="complete")
+    pivots = np.abs(np.diag(triangle))
+    if pivots.min() < 1e-11 * pivots.max():
+        raise ExtractionFailed(
+            "the paper's questions, unit vectors, are too close together for the distance of this plane: float64 cannot tell "
+            'their answers apart; use strategy="auto"'
+        )
+    return np.asarray(basis[:, -1])

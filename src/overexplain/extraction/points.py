@@ -58,7 +58,7 @@ def extract_by_points(
             away = box.clip(away + max(1.0, span.size) * normal)
         plane = plane if session.label(away) == (YES if plane.margin(away) > 0 else NO) else plane.flipped()
     bounded = not mechanism.tolerance  # without a norm a tolerance cannot be turned into errors of entries
-    size = max(float(np.abs(points[0]) @ np.abs(normal)) for points in span.sides.values())
+    size = max(float(np.abs(x) @ np.abs(normal)) for x in (*span.questions, *(z[0] for z in span.sides.values())))
     notes = [
         "answers lie exactly on the plane"
         if not robust
@@ -77,7 +77,7 @@ def extract_by_points(
         assumptions=tuple(notes),
         exact=True,
         error_bound=spread if bounded else None,
-        offset_bound=math.sin(spread) * span.size + FLOAT64_ANSWER * size if bounded and spread is not None else None,
+        offset_bound=spread * span.size + 2 * FLOAT64_ANSWER * size if bounded and spread is not None else None,
         oriented=bool(label_asked),
         radius=radius if robust else 0.0,
         radius_bound=None,
@@ -98,8 +98,9 @@ class _Span:
 
     @property
     def size(self) -> float:
-        """The largest length among the answers."""
-        return max(float(np.linalg.norm(z)) for points in self.sides.values() for z in points)
+        """The largest length among questions and answers."""
+        answers = max(float(np.linalg.norm(z)) for points in self.sides.values() for z in points)
+        return max(answers, max(float(np.linalg.norm(x)) for x in self.questions))
 
     def add(self, question: FloatArray, answer: FloatArray, side: int) -> bool:
         """True if the answer says something that the others did not."""
@@ -132,9 +133,8 @@ class _Span:
         length = float(np.linalg.norm(normal))
         self.gap = float(sizes[-1] / sizes[0]) if len(sizes) else 1.0
         # Rows known to E give sin ≤ ‖E‖/σ_min in scaled entries; back in the features' own units this may stretch.
-        sizes_of_entries = np.array([np.abs(z) for points in self.sides.values() for z in points]).max(
-            axis=0, initial=0.0
-        )
+        seen = [*self.questions, *(z for points in self.sides.values() for z in points)]
+        sizes_of_entries = np.abs(np.array(seen)).max(axis=0, initial=0.0)
         noise = 2 * FLOAT64_ANSWER * float(np.linalg.norm(sizes_of_entries / self.scale)) * math.sqrt(max(1, len(rows)))
         turned = noise / float(sizes[-1]) + 8 * len(self.scale) * UNIT_ROUNDOFF if len(sizes) else UNIT_ROUNDOFF
         ratio = turned * float((1 / self.scale).max()) / length
@@ -160,7 +160,7 @@ def _gather(session: Session, robust: bool, start: FloatArray, box: Box, rng: np
     idle = 0
     while len(span.basis) < p - 1 or (robust and len(span.sides) < 2):
         if robust and len(span.sides) < 2:
-            x = answer + step  # as far beyond the answer as the start was before it: surely on the other side
+            x = box.clip(answer + step)  # as far beyond the answer as the start was before it: surely on the other side
         else:
             x = box.clip(start + reach * rng.uniform(0.5, 1.0, p) * rng.choice([-1.0, 1.0], p))
         reply = session.explain(x)

@@ -6,10 +6,9 @@ import numpy as np
 
 from overexplain.geometry.arrays import FloatArray
 from overexplain.geometry.mechanism import Mechanism
-from overexplain.geometry.norm import Norm
+from overexplain.geometry.norm import SMALLEST, Norm
 
 UNIT_ROUNDOFF = 2.0**-53
-SMALLEST = 2.0**-1074
 _DISTINCT = 3
 """So many different numbers must lie on a grid before it is believed: one or two do by chance (0.3, 1.5, …)."""
 
@@ -27,18 +26,25 @@ def error_at_size(norm: Norm, tolerance: float | None, p: int, size: float) -> f
 
 def entry_errors(norm: Norm, tolerance: float | None, x: FloatArray, answer: FloatArray) -> FloatArray:
     """How far each entry of answer − x may be off: rounding of the entries, plus a declared tolerance in the entry's unit."""
-    rounding = 4 * UNIT_ROUNDOFF * (np.abs(x) + np.abs(answer)) + SMALLEST
-    return rounding if not tolerance else rounding + tolerance / norm.units(len(x))
+    units = norm.units(len(x))
+    # A direction's entry may have underflowed before it was multiplied by the distance.
+    lost = SMALLEST * (1 + float(norm(answer - x)) * np.maximum(1.0, 1 / units))
+    rounding = 4 * UNIT_ROUNDOFF * (np.abs(x) + np.abs(answer)) + lost
+    return np.asarray(rounding if not tolerance else rounding + tolerance / units)
 
 
-def effective_tolerance(mechanism: Mechanism, norm: Norm, answer: FloatArray) -> tuple[float | None, str | None]:
+def effective_tolerance(
+    mechanism: Mechanism, norm: Norm, x: FloatArray, answer: FloatArray
+) -> tuple[float | None, str | None]:
     """The tolerance to reckon with, and a sentence if it comes from a grid that shows in the answer's digits."""
     if mechanism.tolerance is not None:
         return mechanism.tolerance, None
-    step, name = visible_grid(answer)
+    step, name = visible_grid(answer[answer != x])  # entries copied from the question say nothing about the service
     if name is None:
         return None, None
-    return float(norm(step / 2)), f"the first answer lies on a grid ({name}); its half step is taken as the tolerance"
+    return float(
+        norm(np.full(len(x), step.max() / 2))
+    ), f"the first answer lies on a grid ({name}); its half step is taken as the tolerance"
 
 
 def visible_grid(answer: FloatArray) -> tuple[FloatArray, str | None]:
@@ -46,9 +52,9 @@ def visible_grid(answer: FloatArray) -> tuple[FloatArray, str | None]:
     nothing = np.zeros(len(answer)), None
     if len(answer) == 0:
         return nothing
-    telling = np.unique(
-        np.abs(answer[answer * 2.0**20 != np.round(answer * 2.0**20)])
-    )  # short binary fractions tell nothing
+    with np.errstate(over="ignore"):
+        scaled = answer * 2.0**20
+    telling = np.unique(np.abs(answer[scaled != np.round(scaled)]))  # short binary fractions tell nothing
     if len(telling) < _DISTINCT:
         return nothing
     for decimals in range(1, 9):

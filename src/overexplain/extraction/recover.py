@@ -26,10 +26,10 @@ SINGULAR = 1e-10
 FITS = 1e-7
 """How well, relative to the numbers involved, every answer must fit the recovered model."""
 
-_Level = tuple[Norm | None, float | None, int]
-"""A plane that answers lie on: robustness norm, radius, side of the questions."""
+_Level = tuple[Norm | None, float | None, int, Norm | None]
+"""A plane that answers lie on: robustness norm, radius, side of the questions; the service's distance if the radius is secret."""
 
-PLANE: _Level = (None, 0.0, 0)
+PLANE: _Level = (None, 0.0, 0, None)
 ADDITIVE = 1e-9
 NEAR = 1e-5
 
@@ -117,7 +117,9 @@ class _Answer:
         if self.is_plain:
             return PLANE
         assert self.mechanism is not None
-        return (self.mechanism.robustness, self.mechanism.radius, self.side) if self.side else None
+        m = self.mechanism
+        whose = m.distance if m.radius is None else None  # a secret radius is that of one service
+        return (m.robustness, m.radius, self.side, whose) if self.side else None
 
 
 def _find_plain(answers: list[_Answer]) -> None:
@@ -175,11 +177,10 @@ class _System:
         answers = self.answers
         self.p = len(answers[0].point)
         self.entry = np.max([np.maximum(np.abs(a.point), np.abs(a.answer)) for a in answers], axis=0)
-        # Columns in the features' own units, none far below the others: a start may be tiny in some entries on purpose.
-        units = next((a.distance.units(self.p) for a in answers if a.distance is not None), np.ones(self.p))
-        reach = self.entry * units
-        largest = float(reach.max()) or 1.0
-        self.entry = np.where(reach > 0, np.maximum(reach, 1e-6 * largest), largest) / units
+        # Columns in the features' own units, where there are any; else in the size of the numbers seen.
+        units = next((a.distance.units(self.p) for a in answers if a.distance is not None), None)
+        largest = float((self.entry * (1.0 if units is None else units)).max()) or 1.0
+        self.entry = np.where(self.entry > 0, self.entry, largest) if units is None else largest / units
         self.sided = [a for a in answers if a.side and a.is_steep and a.distance is not None]
         self.norms = list(dict.fromkeys(a.distance for a in self.sided if a.distance is not None))
         self.levels = [key for key in dict.fromkeys(a.level() for a in answers) if key is not None]
@@ -254,10 +255,10 @@ class _System:
         if PLANE in level:
             return Hyperplane(normal, float(level[PLANE]))
         for key, value in level.items():
-            robustness, radius, side = key
+            robustness, radius, side, whose = key
             if radius is not None and robustness is not None:
                 return Hyperplane(normal, float(value) + side * radius * float(robustness.dual(normal)))
-            across = level.get((robustness, radius, -side))
+            across = level.get((robustness, radius, -side, whose))
             if across is not None:
                 return Hyperplane(normal, float(value + across) / 2)
         return None

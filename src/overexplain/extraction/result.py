@@ -53,8 +53,10 @@ class Extraction:
     radius_bound: float | None
     unidentified: FloatArray
 
-    def rescaled(self, length: float) -> Extraction:
-        """The same with normal and offset divided by `length`."""
+    def rescaled(self, length: float, length_error: float = 0.0) -> Extraction:
+        """The same with normal and offset divided by `length`, which is known to within `length_error`."""
         plane = Hyperplane(self.hyperplane.normal / length, self.hyperplane.offset / length)
-        bound = None if self.offset_bound is None else self.offset_bound / length
+        bound = self.offset_bound
+        if bound is not None:
+            bound = (bound + (abs(self.hyperplane.offset) + bound) * length_error) / length
         return replace(self, hyperplane=plane, offset_bound=bound)

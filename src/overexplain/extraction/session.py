@@ -9,7 +9,7 @@ import numpy as np
 
 from overexplain.errors import BudgetExhausted, EndpointFailed, InvalidInput, NoExplanation, OverexplainError
 from overexplain.extraction.result import Spent
-from overexplain.geometry.arrays import FloatArray
+from overexplain.geometry.arrays import FloatArray, as_budget
 from overexplain.geometry.mechanism import Mechanism
 from overexplain.log.querylog import QueryLog, Status
 from overexplain.oracles.protocol import Oracle, checked_explanation, checked_label, offers
@@ -19,12 +19,12 @@ class Session:
     """Asks an oracle within a budget; the log holds every answer from the moment it came."""
 
     def __init__(self, oracle: Oracle, budget: int | None = None, record: bool = True) -> None:
-        if budget is not None and (isinstance(budget, bool) or int(budget) != budget or budget < 0):
-            raise InvalidInput(f"budget must be a whole number of requests, not negative, got {budget!r}")
         self._oracle = oracle
-        self._budget = budget
+        self._budget = None if budget is None else as_budget(budget)
         self.dimension = _dimension_of(oracle)
         self.mechanism: Mechanism | None = getattr(oracle, "mechanism", None)
+        if self.mechanism is not None and not isinstance(self.mechanism, Mechanism):
+            raise InvalidInput(f"an oracle's mechanism is a Mechanism or None, got {self.mechanism!r}")
         self.log = QueryLog(mechanism=self.mechanism) if record else None
         self.spent = Spent()
         self.can_label = offers(oracle, "classify")

@@ -16,6 +16,8 @@ BoolArray = NDArray[np.bool_]
 
 def _as_floats(values: ArrayLike, name: str) -> FloatArray:
     try:
+        if np.iscomplexobj(values):
+            raise TypeError("complex numbers")
         return np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError, OverflowError) as error:
         raise InvalidInput(f"{name} must be numbers, got {_short(values)}: {error}") from None
@@ -52,6 +54,21 @@ def as_point_or_rows(x: ArrayLike, dimension: int | None = None, name: str = "x"
     return as_rows(values, dimension, name) if values.ndim == 2 else as_point(values, dimension, name)
 
 
+def as_generator(rng: int | np.random.Generator | None) -> np.random.Generator:
+    """The random generator that `rng` is, or seeds."""
+    try:
+        return np.random.default_rng(rng)
+    except (TypeError, ValueError) as error:
+        raise InvalidInput(f"rng must be a whole number ≥ 0 or a numpy Generator, got {rng!r}: {error}") from None
+
+
+def as_budget(budget: Any) -> int:
+    """A whole number of requests ≥ 0."""
+    if isinstance(budget, bool) or not isinstance(budget, int | np.integer) or budget < 0:
+        raise InvalidInput(f"budget must be a whole number of requests, not negative, got {budget!r}")
+    return int(budget)
+
+
 def _refuse_non_finite(values: FloatArray, name: str) -> None:
     finite = np.isfinite(values)
     if not finite.all():
@@ -62,6 +79,6 @@ def _refuse_non_finite(values: FloatArray, name: str) -> None:
 
 def frozen(values: FloatArray) -> FloatArray:
     """A read-only copy: values inside frozen dataclasses must not change behind their back."""
-    copy = np.array(values, dtype=np.float64)
+    copy = np.array(values, dtype=np.float64) + 0.0  # −0.0 becomes 0.0: equal values must hash alike
     copy.setflags(write=False)
     return copy

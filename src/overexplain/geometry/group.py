@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -19,7 +20,10 @@ Groups = tuple[tuple[int, ...], ...]
 
 def _partition(groups: Sequence[Sequence[int]]) -> Groups:
     """The groups as tuples, if every feature 0 … p−1 stands in exactly one of them."""
-    parts = tuple(tuple(int(i) for i in group) for group in groups)
+    try:
+        parts = tuple(tuple(operator.index(i) for i in group) for group in groups)
+    except TypeError:
+        raise InvalidInput(f"groups must be lists of feature numbers, got {groups!r}") from None
     members = sorted(i for group in parts for i in group)
     if not members or members != list(range(len(members))) or not all(parts):
         raise InvalidInput(
@@ -176,7 +180,12 @@ class GroupMax(Norm):
         for g in longest:  # a part that may be nothing but error has no direction: its whole group is open
             lost = lengths[g] <= unsure
             rows.extend(np.eye(len(w))[list(self.groups[g])] if lost else [self._split.part(w, int(g))])
-        return NormalCone.spanned(np.array(rows), w)
+        errors = np.zeros(len(w))
+        if error is not None:
+            own = np.where(lengths > 0, lengths, 1.0)[self._split.of_feature]
+            spread = self._split.lengths(error)[self._split.of_feature]
+            errors = np.where(np.isin(self._split.of_feature, longest), (error + np.abs(w) / own * spread) / own, 0.0)
+        return NormalCone.spanned(np.array(rows), w, errors)
 
     def units(self, p: int) -> FloatArray:
         return np.ones(p)

@@ -61,12 +61,14 @@ class Hyperplane:
 
     def _scaled_margin(self, x: FloatArray) -> Any:
         # Divided by a power of two, which costs no digit: normal·x then overflows only where x itself nearly does.
-        return x @ np.ldexp(self.normal, -self._exponent) - math.ldexp(self.offset, -self._exponent)
+        with np.errstate(over="ignore", invalid="ignore"):
+            return x @ np.ldexp(self.normal, -self._exponent) - np.ldexp(self.offset, -self._exponent)
 
     def margin(self, x: ArrayLike) -> Any:
         """normal·x − offset for a point (a float) or for rows (an array)."""
         points = as_point_or_rows(x, self.dimension)
-        margin = np.ldexp(self._scaled_margin(points), self._exponent)
+        with np.errstate(over="ignore", under="ignore"):
+            margin = np.ldexp(self._scaled_margin(points), self._exponent)
         return float(margin) if points.ndim == 1 else margin
 
     def label(self, x: ArrayLike) -> int:

@@ -29,9 +29,15 @@ class Lp(Norm):
     q: float
 
     def __post_init__(self) -> None:
-        if not self.q >= 1:  # also refuses NaN
+        try:
+            q = math.nan if isinstance(self.q, bool) else float(self.q)
+        except (TypeError, ValueError, OverflowError):
+            q = math.nan
+        if not q >= 1:
             raise UnsupportedNorm(f"Lp(q) is a norm only for q ≥ 1, got {self.q!r}")
-        object.__setattr__(self, "q", float(self.q))
+        if 1 < q < math.inf and q / (q - 1) == 1:
+            raise UnsupportedNorm(f"Lp({q}) is linf as far as float64 can tell; use linf")
+        object.__setattr__(self, "q", q)
 
     @property
     def is_smooth(self) -> bool:  # type: ignore[override]
@@ -91,8 +97,8 @@ class Lp(Norm):
         spread = float(self(error))  # the length itself is off by at most this
         if spread >= length:
             return np.full(len(w), 1.0)
-        high = ((np.abs(w) + error) / (length - spread)) ** (self.q - 1)
-        low = (np.maximum(np.abs(w) - error, 0.0) / (length + spread)) ** (self.q - 1)
+        high = _share(np.abs(w) + error, length - spread, self.q - 1)
+        low = _share(np.maximum(np.abs(w) - error, 0.0), length + spread, self.q - 1)
         value = np.abs(self.gradient(w))
         crossed = np.where(np.abs(w) > error, 0.0, high)  # the sign itself is open
         return np.asarray(np.maximum(np.maximum(high - value, value - low), crossed + value * (crossed > 0)))
@@ -168,7 +174,10 @@ class Weighted(Norm):
         return hash((self.norm, self.weights.tobytes()))
 
     def __call__(self, x: ArrayLike) -> Any:
-        return self.norm(np.asarray(x, dtype=np.float64) * self.weights)
+        rows = np.asarray(x, dtype=np.float64)
+        if rows.shape[-1:] != self.weights.shape:
+            raise DimensionMismatch(f"the norm has {self.dimension} weights, x has shape {rows.shape}")
+        return self.norm(rows * self.weights)
 
     @cached_property
     def dual(self) -> Weighted:
@@ -192,7 +201,7 @@ class Weighted(Norm):
         scaled = None if error is None else self.weights * error
         inner = self.norm.normal_cone(self.weights * w, scaled, accuracy)
         if inner.basis is not None:
-            return NormalCone.spanned(inner.basis * self.weights, w)
+            return NormalCone.spanned(inner.basis * self.weights, w, self.weights * inner.errors)
         return NormalCone(self.weights * inner.values, inner.open, self.weights * inner.errors)
 
     def units(self, p: int) -> FloatArray:
@@ -203,6 +212,12 @@ class Weighted(Norm):
     @property
     def spec(self) -> dict[str, Any]:
         return {"norm": "weighted", "base": self.norm.spec, "weights": self.weights.tolist()}
+
+
+def _share(part: FloatArray, whole: float, power: float) -> FloatArray:
+    """(part/whole)**power by logarithms: the quotient may underflow where its power, for a small exponent, does not."""
+    with np.errstate(divide="ignore"):
+        return np.asarray(np.exp(power * (np.log(part) - math.log(whole))))
 
 
 def _plain(value: Any) -> Any:

@@ -16,6 +16,9 @@ from overexplain.geometry.arrays import BoolArray, FloatArray, IntArray
 TIE = 1e-6
 """A normal cone fixes a coordinate only if it does so beyond this share of ‖w‖: inside the band it is treated as open."""
 
+SMALLEST = 2.0**-1074
+"""The smallest positive float64."""
+
 EXACT_TIE = 8 * np.finfo(np.float64).eps
 """Two candidates for a maximizer tie if they differ by rounding only."""
 
@@ -106,8 +109,12 @@ class NormalCone:
         return NormalCone(np.where(known, values, 0.0), np.flatnonzero(~known), errors)
 
     @staticmethod
-    def spanned(rows: FloatArray, v: FloatArray) -> NormalCone:
-        """A cone spanned by `rows`; the first direction is the projection of v, on which a·v = 1 has the most to say."""
+    def spanned(rows: FloatArray, v: FloatArray, errors: FloatArray | None = None) -> NormalCone:
+        """A cone spanned by `rows`; the first direction is the projection of v, on which a·v = 1 has the most to say.
+
+        `errors`: how far each entry of a member of length 1 may be off because the rows themselves are.
+        """
+        rows, v = rows / np.abs(rows).max(axis=1, keepdims=True), v / np.abs(v).max()
         rows = rows / np.linalg.norm(rows, axis=1, keepdims=True)
         basis = np.linalg.qr(rows.T)[0].T
         onto = basis.T @ (basis @ v)
@@ -116,7 +123,7 @@ class NormalCone:
         target[0] += 1.0 if target[0] >= 0 else -1.0
         basis = basis - np.outer(2.0 * target / (target @ target), target @ basis)
         p = len(v)
-        return NormalCone(np.zeros(p), np.zeros(0, dtype=np.int64), np.zeros(p), basis)
+        return NormalCone(np.zeros(p), np.zeros(0, dtype=np.int64), np.zeros(p) if errors is None else errors, basis)
 
 
 class Norm(ABC):
@@ -174,6 +181,9 @@ class Norm(ABC):
         """
         values = self.gradient(w)
         known = np.ones(len(w), dtype=bool)
+        # Entries below the smallest float are not zero but unknown: ℓq with q near 1 magnifies them.
+        if error is None and self.holder < 1:
+            error = np.full(len(w), SMALLEST)
         errors = None if error is None else self.gradient_error(w, error)
         if errors is not None:
             known = errors <= accuracy * self.units(len(w))

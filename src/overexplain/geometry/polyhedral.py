@@ -13,6 +13,9 @@ from overexplain.errors import InvalidInput, SolverFailed
 from overexplain.geometry.arrays import FloatArray, as_rows, frozen
 from overexplain.geometry.norm import EXACT_TIE, TIE, Face, Norm, NormalCone
 
+UNSURE = 1e-9
+"""A step known less well than this, relative to its length, does not show in which face of a polytope it lies."""
+
 MANY_ROWS = 20_000
 """More rows than this at once are not meant for a linear program each."""
 
@@ -91,25 +94,27 @@ class Polyhedral(Norm):
     def normal_cone(self, w: FloatArray, error: FloatArray | None = None, accuracy: float = 1e-9) -> NormalCone:
         length = float(self(w))
         v = w / length
-        spread = self._minimal_face(v, TIE if error is None else TIE + _length_of(error, self) / length) - v
-        # span K(w) is what is orthogonal to the face that v lies inside of.
+        if error is not None and _length_of(error, self) > UNSURE * length:
+            return NormalCone.spanned(np.eye(len(w)), v)  # which face v lies in is anyone's guess: nothing is fixed
+        # span K(w) is what is orthogonal to the face that v lies inside of; features in their own size.
+        scale = np.abs(self.vertices).max(axis=0)
+        spread = (self._minimal_face(v) - v) / scale
         _, sizes, rows = np.linalg.svd(spread, full_matrices=True)
-        rank = int((sizes > TIE * max(1.0, float(np.abs(self.vertices).max()))).sum())
-        return NormalCone.spanned(rows[rank:], v)
+        return NormalCone.spanned(rows[int((sizes > TIE).sum()) :] / scale, v)
 
-    def _minimal_face(self, v: FloatArray, tie: float) -> FloatArray:
-        """The vertices that take part in writing v as a convex combination: max Σt, Σλ_u(u−v) = 0, t ≤ λ ≤ 1/tie, t ≤ 1."""
+    def _minimal_face(self, v: FloatArray) -> FloatArray:
+        """The vertices that take part in writing v as a convex combination: max Σt, Σλ_u(u−v) = 0, t ≤ λ ≤ 1/TIE, t ≤ 1."""
         from scipy.optimize import linprog
 
-        n, scale = len(self.vertices), float(np.abs(self.vertices).max())
-        to_v = (self.vertices - v).T / scale
+        n = len(self.vertices)
+        to_v = ((self.vertices - v) / np.abs(self.vertices).max(axis=0)).T
         found = linprog(
             np.concatenate([np.zeros(n), -np.ones(n)]),
             A_ub=np.hstack([-np.eye(n), np.eye(n)]),
             b_ub=np.zeros(n),
             A_eq=np.hstack([to_v, np.zeros_like(to_v)]),
             b_eq=np.zeros(len(v)),
-            bounds=[(0, 1 / tie)] * n + [(0, 1)] * n,
+            bounds=[(0, 1 / TIE)] * n + [(0, 1)] * n,
             method="highs",
         )
         if found.status != 0:
@@ -175,8 +180,9 @@ class Facets(Norm):
         reach = self.facets @ w
         unsure = 0.0 if error is None else 2 * _length_of(error, self)
         active = self.facets[reach >= (1 - TIE) * reach.max() - unsure]
-        _, sizes, rows = np.linalg.svd(active, full_matrices=False)
-        return NormalCone.spanned(rows[sizes > 1e-9 * sizes[0]], w / float(reach.max()))
+        scale = np.abs(self.facets).max(axis=0)
+        _, sizes, rows = np.linalg.svd(active / scale, full_matrices=False)
+        return NormalCone.spanned(rows[sizes > 1e-9 * sizes[0]] * scale, w / float(reach.max()))
 
     @property
     def spec(self) -> dict[str, Any]:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from overexplain.errors import InvalidInput, NotFinite
-from overexplain.geometry.arrays import FloatArray, as_point_or_rows
+from overexplain.geometry.arrays import FloatArray, as_generator, as_point_or_rows
 from overexplain.geometry.hyperplane import NO, YES, Hyperplane
 from overexplain.geometry.mechanism import Mechanism
 from overexplain.models.linear import LinearModel
@@ -50,20 +50,20 @@ class ModelOracle:
         mechanism.fits(hyperplane.dimension)
         self._plane = hyperplane
         self._published = mechanism if published is None else published
-        self._rng = np.random.default_rng(rng)
+        self._rng = as_generator(rng)
         # Scaled to ‖normal‖* = 1, so that no later product depends on the scale of the model.
         scaled = np.ldexp(hyperplane.normal, -hyperplane._exponent)
-        length = float(mechanism.distance.dual(scaled))
-        self._normal: FloatArray = scaled / length
+        length = self._length = float(mechanism.distance.dual(scaled))
+        normal: FloatArray = scaled / length
         with np.errstate(over="ignore"):
-            self._offset = float(np.ldexp(hyperplane.offset, -hyperplane._exponent) / length)
-        if not np.isfinite(self._offset):
+            offset = float(np.ldexp(hyperplane.offset, -hyperplane._exponent) / length)
+        if not np.isfinite(offset):
             raise NotFinite("the plane is too far away for float64: offset / ‖normal‖* overflows; scale the features")
         self._reach = 0.0
         if mechanism.radius > 0 and mechanism.robustness is not None:
-            self._reach = mechanism.radius * float(mechanism.robustness.dual(self._normal))
-        self._direction = mechanism.distance.maximizer(self._normal)
-        face = mechanism.distance.face(self._normal) if ties == "random" else None
+            self._reach = mechanism.radius * float(mechanism.robustness.dual(normal))
+        self._direction = mechanism.distance.maximizer(normal)
+        face = mechanism.distance.face(normal) if ties == "random" else None
         self._face = None if face is None or face.is_point else face
 
     @property
@@ -85,8 +85,10 @@ class ModelOracle:
         """The nearest point on the other side of the plane, with the whole robustness ball if there is one."""
         points = as_point_or_rows(x, self.dimension)
         with np.errstate(over="ignore", invalid="ignore"):
-            gap = self._offset - points @ self._normal
-            labels = np.where(gap <= 0, YES, NO)
+            margins = self._plane._scaled_margin(
+                points
+            )  # the arithmetic of `classify`: both must see x on the same side
+            gap, labels = -margins / self._length, np.where(margins >= 0, YES, NO)
             distance = gap - labels * self._reach
             if points.ndim == 1:
                 answers = np.asarray(points + distance * self._draw())

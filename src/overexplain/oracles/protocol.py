@@ -48,7 +48,7 @@ def checked_label(answer: Any) -> int:
     """The label as an int, if the service said −1 or +1."""
     try:
         value = float(answer)
-    except (TypeError, ValueError):
+    except Exception:  # whatever the service's own type raises
         raise InvalidInput(f"classify must return -1 or +1, the service returned {answer!r}") from None
     if value not in (YES, NO):
         hint = "; map 0/1 to -1/+1 first (2*y - 1)" if value == 0 else ""
@@ -61,8 +61,11 @@ def checked_explanation(answer: Any, dimension: int) -> FloatArray | None:
     if answer is None:
         return None
     try:
-        point = np.asarray(answer, dtype=np.float64)
-    except (TypeError, ValueError):
+        given = np.asarray(answer)
+        if np.iscomplexobj(given):
+            raise TypeError
+        point = np.array(given, dtype=np.float64)  # a copy: a service may reuse its buffer
+    except Exception:  # whatever the service's own type raises
         raise InvalidInput(f"explain must return numbers or None, the service returned {answer!r}") from None
     if point.size == 0:
         return None

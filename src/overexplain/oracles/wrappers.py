@@ -7,10 +7,11 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import ArrayLike
 
-from overexplain.errors import BudgetExhausted, InvalidInput
+from overexplain.errors import BudgetExhausted
+from overexplain.geometry.arrays import as_budget
 from overexplain.geometry.mechanism import Mechanism
-from overexplain.log.querylog import QueryLog
-from overexplain.oracles.protocol import Oracle
+from overexplain.log.querylog import QueryLog, Status
+from overexplain.oracles.protocol import Oracle, checked_explanation
 
 
 def rows_of(x: ArrayLike) -> int:
@@ -53,14 +54,23 @@ class Recorded(_Wrapper):
 
     def classify(self, x: ArrayLike) -> Any:
         """The wrapped oracle's label, now also in the log."""
-        label = self.wrapped.classify(x)
-        self.log.add_label(x, label)
+        question = np.array(x, dtype=np.float64)
+        label = self.wrapped.classify(question.copy())  # an oracle that writes into its input must not change the log
+        self.log.add_label(question, label)
         return label
 
     def explain(self, x: ArrayLike) -> Any:
         """The wrapped oracle's explanation, now also in the log."""
-        explanation = self.wrapped.explain(x)
-        self.log.add_explanation(x, explanation, mechanism=self.wrapped.mechanism)
+        question = np.array(x, dtype=np.float64)
+        try:
+            explanation = self.wrapped.explain(question.copy())
+        except BudgetExhausted:
+            raise  # was not asked
+        except Exception:
+            self.log.add_explanation(question, None, mechanism=self.wrapped.mechanism, status=Status.FAILED)
+            raise
+        kept = checked_explanation(explanation, self.dimension) if question.ndim == 1 else explanation
+        self.log.add_explanation(question, kept, mechanism=self.wrapped.mechanism)
         return explanation
 
 
@@ -73,9 +83,7 @@ class Budgeted(_Wrapper):
 
     def __init__(self, oracle: Oracle, budget: int) -> None:
         super().__init__(oracle)
-        if isinstance(budget, bool) or int(budget) != budget or budget < 0:
-            raise InvalidInput(f"budget must be a whole number of requests, not negative, got {budget!r}")
-        self.budget = int(budget)
+        self.budget = as_budget(budget)
         self.spent = 0
 
     @property
