@@ -125,3 +125,37 @@ def test_recover_reads_the_model_off_the_log_and_not_off_less(service: tuple, se
         less.add_explanation(found.log.points[i], found.log.explanations[i])
     partial = ox.recover(less, orient=False)
     assert partial is None or min(partial.angle_to(model), partial.flipped().angle_to(model)) < 1e-6
+
+
+@examples(300)
+@given(services(), st.integers(0, 2**16), st.sampled_from([1e-9, 1e-6, 1e-3, 1e-2]))
+def test_bounds_hold_for_any_answers_within_the_declared_tolerance(service: tuple, seed: int, size: float) -> None:
+    model, terms, published, ties = service
+    rng = np.random.default_rng(seed)
+    distance = terms.distance
+    tolerance = size * max(abs(model.offset) / distance.dual(model.normal), 1e-3)
+    exact = ox.ModelOracle(model, terms, ties=ties, rng=seed)
+    shown = ox.Mechanism(distance, published.robustness, published.radius, tolerance=tolerance)
+
+    class Moved:
+        """Every answer is moved by nearly the whole tolerance: at random, outward, inward, or along one feature."""
+
+        dimension, mechanism = model.dimension, shown
+        classify = staticmethod(exact.classify)
+
+        def explain(self, x: np.ndarray) -> np.ndarray:
+            answer = exact.explain(x)
+            step = answer - x
+            push = [rng.normal(size=len(x)), step, -step, np.eye(len(x))[rng.integers(len(x))]][int(rng.integers(4))]
+            return answer + push * (0.99 * tolerance / distance(push)) if push.any() else answer
+
+    try:
+        found = ox.extract(Moved(), rng=seed)
+    except (ox.BrokenPromise, ox.NoExplanation, ox.ExtractionFailed) as refused:
+        event(type(refused).__name__)
+        assert not isinstance(refused, ox.BrokenPromise)
+        return
+    event("bound" if found.error_bound is not None else "no bound")
+    if found.error_bound is not None:
+        assert found.hyperplane.angle_to(model) <= found.error_bound
+        assert abs(found.hyperplane.offset - model.offset / distance.dual(model.normal)) <= found.offset_bound
