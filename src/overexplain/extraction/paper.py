@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import chain
 
 import numpy as np
 
@@ -66,7 +67,7 @@ def _smooth(
 ) -> tuple[Hyperplane, bool, str]:
     """thm:CF_theorem_diff and thm:RCF_diff, with x_F + e^i if the start lies on the plane."""
     robust = mechanism.radius != 0 and mechanism.robustness is not None
-    for x in (start, *(start + row for row in _unit_vectors(session.dimension))):
+    for x in chain([start], (start + row for row in _unit_vectors(session.dimension))):
         answer = session.answer(x)
         if not _stays(norm, x, answer):
             break
