@@ -302,3 +302,23 @@ def test_equal_values_hash_alike() -> None:
     one, two = (ox.Mahalanobis([[1.0, zero], [zero, 1.0]]) for zero in (0.0, -0.0))
     assert one == two
     assert hash(one) == hash(two)
+
+
+def test_orientation_does_not_rest_on_a_poorly_known_offset() -> None:
+    """A ball norm with tiny weights magnifies the tolerance into an offset that is off by more than the distance."""
+    model = H([-0.98, 0.0, -1.0], -1.06)
+    ball = ox.Weighted(ox.l1, [10.0, 0.0024, 173.0])
+    norm = ox.GroupNorm([[0], [2], [1]])
+    rng = np.random.default_rng(0)
+    for _ in range(30):
+        oracle = ox.ModelOracle(model, M(norm, ball, 10.0, tolerance=2e-3))
+        service = Service(oracle, lambda n, x, r: r + rng.uniform(-1, 1, 3) * 2e-3 / 3)
+        found = ox.extract(service, start=[-0.11, 0.04, 2.13], rng=0)
+        assert found.oriented
+        assert found.hyperplane.angle_to(model) < 0.1
+
+
+def test_group_directions_under_weights_are_known_to_rounding_only() -> None:
+    norm = ox.Weighted(GroupMax([[1, 2, 0]]), [5.35e2, 1.5e-3, 6.6e-3])
+    model = H([1.0, 1.0, -2.0], 1e-5)
+    holds(ox.extract(ox.ModelOracle(model, M(norm))), model, norm)

@@ -24,7 +24,7 @@ from overexplain.extraction.precision import UNIT_ROUNDOFF, answer_error, visibl
 from overexplain.extraction.result import Extraction
 from overexplain.extraction.session import Session
 from overexplain.geometry.arrays import FloatArray
-from overexplain.geometry.hyperplane import YES, Hyperplane
+from overexplain.geometry.hyperplane import NO, YES, Hyperplane
 from overexplain.geometry.lp import l2
 from overexplain.geometry.mechanism import Mechanism
 from overexplain.geometry.norm import Norm, NormalCone
@@ -78,7 +78,7 @@ def extract_by_cone(
     system.solve(theta, theta_error)
 
     normal = first.cone.combine(theta)
-    error = _NormalError(norm, first.cone, theta_error)
+    error = _NormalError(norm, first.cone, theta_error, float(l2(normal)))
     reach, reach_error, radius, radius_error = _reach(mechanism, normal, error, gap)
     offset = float(normal @ first.point) + first.distance - reach
     size = float(np.abs(normal) @ np.abs(first.point)) + first.distance + reach
@@ -95,8 +95,8 @@ def extract_by_cone(
         check.run_on_plane(float(normal @ z) - offset, reached + offset_bound)
     plane = Hyperplane(normal, offset)
     if label_asked:
-        away = _away(plane, centre, first, box)
-        plane = plane if (plane.margin(away) > 0) == (session.label(away) == YES) else plane.flipped()
+        away, side = _away(centre, back, first, box)
+        plane = plane if session.label(away) == side else plane.flipped()
     found = Extraction(
         hyperplane=plane,
         spent=session.spent,
@@ -114,12 +114,15 @@ def extract_by_cone(
     return found.rescaled(float(norm.dual(normal)), error.dual)
 
 
-def _away(plane: Hyperplane, centre: FloatArray, first: First, box: Box) -> FloatArray:
-    """A point to ask a label of: the centre, unless the bounds, or a start on the plane, leave another farther off the plane."""
+def _away(centre: FloatArray, back: float, first: First, box: Box) -> tuple[FloatArray, int]:
+    """A point off the plane to ask a label of, and its label if the normal points to Yes; the offset plays no part in it."""
+    if back > 0 or (first.is_plain and first.distance > 0):
+        return centre, NO
+    if first.distance > 0:  # robust, and no room behind the start, which may lie on the plane: its answer does not
+        return (first.answer, YES) if box.contains(first.answer) else (centre, NO)
     reach = max(1.0, float(np.abs(centre).max())) * first.direction
-    points = [centre, first.point, first.answer, box.clip(centre - reach), box.clip(centre + reach)]
-    margins = [abs(plane.margin(point)) if box.contains(point) else -1.0 for point in points]
-    return points[0] if margins[0] > 0.5 * max(margins[:3]) else points[int(np.argmax(margins))]
+    behind, ahead = box.clip(centre - reach), box.clip(centre + reach)
+    return (behind, NO) if np.abs(behind - centre).max() >= np.abs(ahead - centre).max() else (ahead, YES)
 
 
 def _moved(question: FloatArray, answer: FloatArray) -> FloatArray:
@@ -197,6 +200,7 @@ class _NormalError:
     norm: Norm
     cone: NormalCone
     theta_error: FloatArray
+    length: float
 
     @property
     def entries(self) -> FloatArray:
@@ -205,7 +209,7 @@ class _NormalError:
         if self.cone.basis is None:
             bound[self.cone.open] = self.theta_error
         else:
-            bound += self.theta_error @ np.abs(self.cone.basis)
+            bound += self.theta_error @ np.abs(self.cone.basis) + 8 * len(bound) * UNIT_ROUNDOFF * self.length
         return bound + 4 * UNIT_ROUNDOFF * np.abs(self.cone.values)
 
     def in_norm(self, dual: Norm) -> float:
@@ -300,5 +304,6 @@ def _assumptions(mechanism: Mechanism, first: First, explanations: int) -> tuple
     elif mechanism.tolerance:
         notes.append(f"answers lie within the declared tolerance {mechanism.tolerance:g} of the optimum")
     if mechanism.radius is not None and not first.on_plane:
-        notes.append(f"the declared radius {mechanism.radius:g} is right: answers on one side cannot contradict it")
+        kind = f"a radius of {mechanism.radius:g}" if mechanism.radius else "no radius"
+        notes.append(f"the service has {kind}, as it declares: answers on one side cannot contradict that")
     return tuple(notes)

@@ -29,7 +29,7 @@ def entry_errors(norm: Norm, tolerance: float | None, x: FloatArray, answer: Flo
     units = norm.units(len(x))
     # A direction's entry may have underflowed before it was multiplied by the distance.
     lost = SMALLEST * (1 + float(norm(answer - x)) * np.maximum(1.0, 1 / units))
-    rounding = 4 * UNIT_ROUNDOFF * (np.abs(x) + np.abs(answer)) + lost
+    rounding = (len(x) + 4) * UNIT_ROUNDOFF * (np.abs(x) + np.abs(answer)) + lost
     return np.asarray(rounding if not tolerance else rounding + tolerance / units)
 
 

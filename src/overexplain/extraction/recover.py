@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from overexplain.errors import InconsistentLog, InvalidInput
+from overexplain.errors import InconsistentLog, InvalidInput, NotFinite
 from overexplain.extraction.precision import entry_errors
 from overexplain.geometry.arrays import FloatArray, IntArray
 from overexplain.geometry.hyperplane import NO, Hyperplane
@@ -56,7 +56,8 @@ def recover(log: QueryLog, orient: bool = True) -> Hyperplane | None:
         return None
     _find_plain(answers)
     _find_sides(answers)
-    system = _System(answers)
+    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+        system = _System(answers)
     solution = system.solve()
     if solution is None:
         return None
@@ -235,6 +236,8 @@ class _System:
 
     def solve(self) -> FloatArray | None:
         """The one solution, its first non-zero length positive; None if there are several."""
+        if not np.isfinite(self._triangle).all():
+            raise NotFinite("the numbers in the log are too large or too far apart for float64; scale the features")
         _, sizes, right = np.linalg.svd(self._triangle, full_matrices=True)
         sizes = np.append(sizes, np.zeros(self.columns - len(sizes)))
         if sizes[0] == 0 or (self.columns > 1 and sizes[-2] <= SINGULAR * sizes[0]):

@@ -201,7 +201,9 @@ class Weighted(Norm):
         scaled = None if error is None else self.weights * error
         inner = self.norm.normal_cone(self.weights * w, scaled, accuracy)
         if inner.basis is not None:
-            return NormalCone.spanned(inner.basis * self.weights, w, self.weights * inner.errors)
+            # The inner directions are unit vectors known to rounding; weights magnify that, entry by entry.
+            rounding = 8 * len(w) * np.finfo(np.float64).eps
+            return NormalCone.spanned(inner.basis * self.weights, w, self.weights * (inner.errors + rounding))
         return NormalCone(self.weights * inner.values, inner.open, self.weights * inner.errors)
 
     def units(self, p: int) -> FloatArray:
@@ -216,7 +218,7 @@ class Weighted(Norm):
 
 def _share(part: FloatArray, whole: float, power: float) -> FloatArray:
     """(part/whole)**power by logarithms: the quotient may underflow where its power, for a small exponent, does not."""
-    with np.errstate(divide="ignore"):
+    with np.errstate(divide="ignore", over="ignore"):
         return np.asarray(np.exp(power * (np.log(part) - math.log(whole))))
 
 
