@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from overexplain.extraction.first import NEAR
+from overexplain.extraction.precision import NEAR
 from overexplain.extraction.result import Extraction
 from overexplain.geometry.hyperplane import Hyperplane
 from overexplain.geometry.mechanism import Mechanism

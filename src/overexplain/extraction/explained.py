@@ -20,14 +20,14 @@ from overexplain.errors import ExtractionFailed, NoExplanation
 from overexplain.extraction.box import Box
 from overexplain.extraction.check import FreeCheck
 from overexplain.extraction.first import First
-from overexplain.extraction.precision import UNIT_ROUNDOFF, answer_error, visible_grid
+from overexplain.extraction.precision import answer_error, grid_tolerance
 from overexplain.extraction.result import Extraction
 from overexplain.extraction.session import Session
 from overexplain.geometry.arrays import FloatArray
 from overexplain.geometry.hyperplane import NO, YES, Hyperplane
 from overexplain.geometry.lp import l2
 from overexplain.geometry.mechanism import Mechanism
-from overexplain.geometry.norm import Norm, NormalCone
+from overexplain.geometry.norm import UNIT_ROUNDOFF, Norm, NormalCone
 
 ENOUGH_TO_SEE = 16
 """Of so many answers (and eight times so many moved entries each) the digits are kept, to see whether they lie on a grid."""
@@ -139,14 +139,13 @@ def _on_a_grid(
     steps: FloatArray,
 ) -> First:
     """The first answer with the tolerance of a grid that shows only in all answers together (ℓ1 moves one entry at a time)."""
-    step, name = visible_grid(np.concatenate(seen)) if first.tolerance is None else (np.zeros(1), None)
-    if name is None:
+    grid = grid_tolerance(norm, len(first.point), np.concatenate(seen)) if first.tolerance is None else None
+    if grid is None:
         return first
-    tolerance = float(norm(np.full(len(first.point), step.max() / 2)))
+    tolerance, note = grid
     theta_error[system.ask] += 4 * tolerance / steps
     system.loosen(4 * tolerance)
     check.loosen(tolerance)
-    note = f"the answers lie on a grid ({name}); its half step is taken as their tolerance"
     return replace(first, tolerance=tolerance, error=first.error + tolerance, notes=(*first.notes, note))
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -10,14 +9,11 @@ import numpy as np
 from overexplain.errors import BrokenPromise, NoExplanation
 from overexplain.extraction.box import Box
 from overexplain.extraction.graded import graded_start, quiet_errors
-from overexplain.extraction.precision import answer_error, effective_tolerance, entry_errors
+from overexplain.extraction.precision import NEAR, answer_error, entry_errors, grid_tolerance
 from overexplain.extraction.session import Session
 from overexplain.geometry.arrays import FloatArray
 from overexplain.geometry.mechanism import Mechanism
 from overexplain.geometry.norm import Norm, NormalCone
-
-NEAR = 1e-5
-"""A start closer to the plane than this, relative to its own size, shows a direction made of rounding."""
 
 MAX_STARTS = 12
 """A random start is next to the plane with probability about 1e-5: so many in a row mean the service echoes its input."""
@@ -61,11 +57,12 @@ def first_answer(
     for attempt in range(MAX_STARTS):
         answer = session.explain(x)
         if answer is None:
-            x, fresh = box.clip(start + _spread(norm, rng, len(x)) * 10.0 ** (attempt // 2)), True
+            x, fresh, graded = box.clip(start + _spread(norm, rng, len(x)) * 10.0 ** (attempt // 2)), True, False
             continue
         step = answer - x
         distance, size = float(norm(step)), float(norm(x)) + float(norm(answer))
-        tolerance, note = effective_tolerance(mechanism, norm, x, answer)
+        grid = grid_tolerance(norm, len(x), answer[answer != x]) if mechanism.tolerance is None else None
+        tolerance, notes = (mechanism.tolerance, ()) if grid is None else (grid[0], (grid[1],))
         if distance > NEAR * size or (norm.is_smooth and distance > 0):
             error = answer_error(norm, tolerance, x, answer)
             reachable = max(
@@ -81,7 +78,6 @@ def first_answer(
             blurred = norm.is_smooth and cone.dimension > 1 and bool(x.any()) and not fresh and box.contains(0 * x)
             sharp = graded and cone.size <= len(on_plane) and float(norm(entries)) < 0.1 * distance
             if sharp or (distance > NEAR * size and not blurred):
-                notes = (note,) if note else ()
                 return First(x, answer, distance, step / distance, cone, error, tolerance, on_plane, plain, notes)
         if distance == 0 and (mechanism.radius is None or size == 0):  # elsewhere a small ball drowns in rounding
             plain = plain or _has_no_ball(session, mechanism)
@@ -135,4 +131,4 @@ def _one_feature(norm: Norm, x: FloatArray, answer: FloatArray, tolerance: float
     unit = float(norm.units(1)[0])
     cone = NormalCone.axis_parallel(np.array([True]), np.array([unit]))
     error = answer_error(norm, tolerance, x, answer)
-    return First(answer, answer, 0.0, np.array([1 / unit]), cone, max(error, math.ulp(0.0)), tolerance, is_plain=True)
+    return First(answer, answer, 0.0, np.array([1 / unit]), cone, error, tolerance, is_plain=True)

@@ -9,19 +9,16 @@ import numpy as np
 
 from overexplain.errors import BrokenPromise, ExtractionFailed, NoExplanation
 from overexplain.extraction.box import Box
-from overexplain.extraction.precision import UNIT_ROUNDOFF
+from overexplain.extraction.precision import NEAR
 from overexplain.extraction.result import Extraction
 from overexplain.extraction.session import Session
 from overexplain.geometry.arrays import FloatArray
 from overexplain.geometry.hyperplane import NO, YES, Hyperplane
 from overexplain.geometry.mechanism import Mechanism
-from overexplain.geometry.norm import FLOAT64_ANSWER
+from overexplain.geometry.norm import FLOAT64_ANSWER, UNIT_ROUNDOFF
 
 INDEPENDENT = 1e-7
 """A new answer counts as independent of the others if this share of it, entries scaled, points elsewhere."""
-
-NEAR = 1e-5
-"""A point closer to the plane than this, relative to the answers' size, is no point to ask a label of."""
 
 PARALLEL = 1e-9
 """Displacements this parallel are taken to be along one line: then they tell on which side their questions lie."""

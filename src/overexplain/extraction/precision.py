@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from overexplain.geometry.arrays import FloatArray
-from overexplain.geometry.mechanism import Mechanism
-from overexplain.geometry.norm import SMALLEST, Norm
+from overexplain.geometry.norm import SMALLEST, UNIT_ROUNDOFF, Norm
 
-UNIT_ROUNDOFF = 2.0**-53
+NEAR = 1e-5
+"""A point closer to the plane than this, relative to its own size, shows a direction, or a label, made of rounding."""
+
 _DISTINCT = 3
 """So many different numbers must lie on a grid before it is believed: one or two do by chance (0.3, 1.5, …)."""
 
@@ -33,18 +34,16 @@ def entry_errors(norm: Norm, tolerance: float | None, x: FloatArray, answer: Flo
     return np.asarray(rounding if not tolerance else rounding + tolerance / units)
 
 
-def effective_tolerance(
-    mechanism: Mechanism, norm: Norm, x: FloatArray, answer: FloatArray
-) -> tuple[float | None, str | None]:
-    """The tolerance to reckon with, and a sentence if it comes from a grid that shows in the answer's digits."""
-    if mechanism.tolerance is not None:
-        return mechanism.tolerance, None
-    step, name = visible_grid(answer[answer != x])  # entries copied from the question say nothing about the service
+def grid_tolerance(norm: Norm, p: int, moved: FloatArray) -> tuple[float, str] | None:
+    """The tolerance that a grid in the digits of moved entries stands for, and a sentence that says so; None if none shows.
+
+    Entries copied from a question say nothing about the service: only those that moved count.
+    """
+    step, name = visible_grid(moved)
     if name is None:
-        return None, None
-    return float(
-        norm(np.full(len(x), step.max() / 2))
-    ), f"the first answer lies on a grid ({name}); its half step is taken as the tolerance"
+        return None
+    tolerance = float(norm(np.full(p, step.max() / 2)))
+    return tolerance, f"the answers lie on a grid ({name}); its half step is taken as their tolerance"
 
 
 def visible_grid(answer: FloatArray) -> tuple[FloatArray, str | None]:

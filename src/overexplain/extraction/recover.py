@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from overexplain.errors import InconsistentLog, InvalidInput, NotFinite
-from overexplain.extraction.precision import entry_errors
+from overexplain.extraction.precision import NEAR, entry_errors
 from overexplain.geometry.arrays import FloatArray, IntArray
 from overexplain.geometry.hyperplane import NO, Hyperplane
 from overexplain.geometry.lp import linf
@@ -31,7 +31,6 @@ _Level = tuple[Norm | None, float | None, int, Norm | None]
 
 PLANE: _Level = (None, 0.0, 0, None)
 ADDITIVE = 1e-9
-NEAR = 1e-5
 
 
 def recover(log: QueryLog, orient: bool = True) -> Hyperplane | None:

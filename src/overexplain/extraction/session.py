@@ -48,6 +48,8 @@ class Session:
         self.spent = Spent(self.spent.explanations + 1, self.spent.labels)
         try:
             answer = checked_explanation(self._ask(self._oracle.explain, x), self.dimension)
+        except BudgetExhausted:
+            raise  # refused by a wrapper before it was sent: nothing failed
         except OverexplainError:
             if self.log is not None:
                 self.log.add_explanation(x, None, status=Status.FAILED)

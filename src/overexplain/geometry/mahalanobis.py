@@ -14,9 +14,7 @@ from scipy.linalg import solve_triangular
 from overexplain.errors import InvalidInput
 from overexplain.geometry.arrays import FloatArray, as_rows, frozen
 from overexplain.geometry.lp import l2
-from overexplain.geometry.norm import FLOAT64_ANSWER, Face, Norm
-
-UNIT_ROUNDOFF = 2.0**-53
+from overexplain.geometry.norm import FLOAT64_ANSWER, UNIT_ROUNDOFF, Face, Norm
 
 
 @final

@@ -16,6 +16,7 @@ from overexplain.geometry.arrays import BoolArray, FloatArray, IntArray
 TIE = 1e-6
 """A normal cone fixes a coordinate only if it does so beyond this share of ‖w‖: inside the band it is treated as open."""
 
+UNIT_ROUNDOFF = 2.0**-53
 SMALLEST = 2.0**-1074
 """The smallest positive float64."""
 

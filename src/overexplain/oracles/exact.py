@@ -85,9 +85,8 @@ class ModelOracle:
         """The nearest point on the other side of the plane, with the whole robustness ball if there is one."""
         points = as_point_or_rows(x, self.dimension)
         with np.errstate(over="ignore", invalid="ignore"):
-            margins = self._plane._scaled_margin(
-                points
-            )  # the arithmetic of `classify`: both must see x on the same side
+            # The arithmetic of `classify`: both must see x on the same side.
+            margins = self._plane._scaled_margin(points)
             gap, labels = -margins / self._length, np.where(margins >= 0, YES, NO)
             distance = gap - labels * self._reach
             if points.ndim == 1:
