@@ -14,8 +14,10 @@ _HOME = {
     "BrokenPromise": "errors",
     "BudgetExhausted": "errors",
     "Budgeted": "oracles.wrappers",
+    "Certificate": "knowledge.certificates",
     "CertificateInvalid": "errors",
     "DimensionMismatch": "errors",
+    "Disagreement": "knowledge.certificates",
     "EndpointFailed": "errors",
     "Extraction": "extraction.result",
     "ExtractionFailed": "errors",
@@ -23,6 +25,7 @@ _HOME = {
     "Hyperplane": "geometry.hyperplane",
     "InconsistentLog": "errors",
     "InvalidInput": "errors",
+    "Knowledge": "knowledge.engine",
     "LinearModel": "models.linear",
     "Lp": "geometry.norms",
     "Mahalanobis": "geometry.norms",
@@ -43,6 +46,8 @@ _HOME = {
     "Status": "log.querylog",
     "UnsupportedModel": "errors",
     "UnsupportedNorm": "errors",
+    "Verdict": "knowledge.verdicts",
+    "Verdicts": "knowledge.verdicts",
     "Weighted": "geometry.norms",
     "YES": "geometry.hyperplane",
     "ZeroNormal": "errors",
@@ -91,6 +96,9 @@ if TYPE_CHECKING:
         linf,
         norm,
     )
+    from overexplain.knowledge.certificates import Certificate, Disagreement
+    from overexplain.knowledge.engine import Knowledge
+    from overexplain.knowledge.verdicts import Verdict, Verdicts
     from overexplain.log.querylog import QueryLog, Status
     from overexplain.models.linear import LinearModel
     from overexplain.models.load import load_model
@@ -99,11 +107,12 @@ if TYPE_CHECKING:
     from overexplain.oracles.wrappers import Budgeted, Recorded
 
 __all__ = [
-    "NO", "YES", "BrokenPromise", "BudgetExhausted", "Budgeted", "CertificateInvalid", "DimensionMismatch", "EndpointFailed",
-    "Extraction", "ExtractionFailed", "GroupNorm", "Hyperplane", "InconsistentLog", "InvalidInput", "LinearModel", "Lp",
-    "Mahalanobis", "Mechanism", "ModelOracle", "NoExplanation", "Norm", "NotFinite", "Oracle", "OracleError",
-    "OverexplainError", "Polyhedral", "QueryLog", "Recorded", "SolverFailed", "Spent", "Status", "UnsupportedModel",
-    "UnsupportedNorm", "Weighted", "ZeroNormal", "extract", "l1", "l2", "linf", "load_model", "norm", "recover",
+    "NO", "YES", "BrokenPromise", "BudgetExhausted", "Budgeted", "Certificate", "CertificateInvalid",
+    "DimensionMismatch", "Disagreement", "EndpointFailed", "Extraction", "ExtractionFailed", "GroupNorm", "Hyperplane",
+    "InconsistentLog", "InvalidInput", "Knowledge", "LinearModel", "Lp", "Mahalanobis", "Mechanism", "ModelOracle",
+    "NoExplanation", "Norm", "NotFinite", "Oracle", "OracleError", "OverexplainError", "Polyhedral", "QueryLog",
+    "Recorded", "SolverFailed", "Spent", "Status", "UnsupportedModel", "UnsupportedNorm", "Verdict", "Verdicts",
+    "Weighted", "ZeroNormal", "extract", "l1", "l2", "linf", "load_model", "norm", "recover",
 ]  # fmt: skip
 
 

@@ -91,11 +91,12 @@ class BrokenPromise(OracleError):
 
 
 class InconsistentLog(OverexplainError):
-    """No hyperplane fits the logged answers; `rows` names answers that conflict."""
+    """No hyperplane fits the logged answers; `rows` names answers that conflict, `proof` (a Certificate) shows it, if known."""
 
-    def __init__(self, message: str, *, rows: tuple[int, ...] = ()) -> None:
+    def __init__(self, message: str, *, rows: tuple[int, ...] = (), proof: Any = None) -> None:
         super().__init__(message)
         self.rows = rows
+        self.proof = proof
 
 
 class ExtractionFailed(OverexplainError):

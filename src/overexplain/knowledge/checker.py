@@ -1,56 +1,64 @@
 """The checker: is a proof about a point true of a log? Exact rational arithmetic, standard library only.
 
 A consistent model is any (a, b), a ≠ 0, that could have given every answer of the log. With t = ‖a‖* (the dual of the row's
-distance) each answer promises a few inequalities, the *facts*:
+distance) each answer promises a few inequalities, the *facts*; w = x' − x is its step, y the label of x:
 
     side      y·(a·x − b) ≥ m·t      the point lies on its own side, as far from the plane as its answer says (label alone: m = 0)
     plane     ±(a·x' − b) ≥ −τ·t     an explanation lies on the plane, to within its tolerance
-    steepest  −y·a·w ≥ s·t           its step w = x' − x is the shortest way across
+    steepest  −y·a·w ≥ s·t           the step is the shortest way across; s = √(‖w‖² − τ²) for ℓ2 and its kin, else ‖w‖ − 2τ
+    ray       a·d ≥ 0                for any d level with an exact step of ℓ2 and its kin, or of groups: it shows the direction of a
     flips     −y·(a·x' − b) ≥ −c·y·(a·x − b)      an inexact explanation at least changes the label
-    hoelder   a·d ≥ −‖d‖·t           for any vector d whatever
+    hoelder   a·d ≥ −‖d‖·t           for any d whatever, under the distance of a row that takes part
 
 A **certificate** is a list of facts with weights ≥ 0 whose left sides add up to a·x − b (Yes), to b − a·x (No) or to 0 (a
 contradiction), and whose right sides add up, for every distance separately, to at least 0. No and a contradiction must be
-strict: somewhere a right side above 0, or weight on the own side of a No, which is strict by definition.
+strict: a sum of right sides above 0, or weight on the label of a No, which is strict by definition (with a margin in it, it is
+not: the margin is what may be reached). A second list that
+adds up to b − a·x, strict or not, shows that the point lies on the plane. *Lemmas* prove, one after the other, the labels of
+rows that have none, by the contradiction that the other label would make; if no row has any, one may be *assumed* to be Yes:
+what follows holds up to swapping Yes and No.
 
 A **witness** is a model that keeps every fact: two of them that disagree at a point show that the log leaves it open.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, NamedTuple
 
 from overexplain.errors import CertificateInvalid
-from overexplain.knowledge.enclosures import NotEnclosed, Vector, dual_spec, enclose
+from overexplain.knowledge.enclosures import ZERO, Evidence, Length, NotEnclosed, Vector, dot, enclose, is_level
+from overexplain.knowledge.promises import (
+    BOUNDARY,
+    FLOAT64_ANSWER,
+    NO,
+    YES,
+    Answer,
+    as_evidence,
+    assumption,
+    fits,
+    promise,
+    refuse_inexact,
+    refuse_unwieldy,
+)
+from overexplain.knowledge.witnesses import check_witness
 
-FLOAT64_ANSWER = Fraction(1, 2**40)
-ZERO = Fraction(0)
+__all__ = [
+    "FLOAT64_ANSWER", "Answer", "Evidence", "Fact", "Lemma", "Length", "Term", "check_certificate", "check_witness",
+    "fact_of",
+]  # fmt: skip
 
-
-@dataclass(frozen=True)
-class Answer:
-    """One row of a log in exact numbers. `distance` is the norm's written form; tolerance None: float64 rounding."""
-
-    point: tuple[Fraction, ...]
-    label: int | None = None
-    explanation: tuple[Fraction, ...] | None = None
-    distance: Any = None
-    tolerance: Fraction | None = None
-    slack: Fraction | None = ZERO
-
-    @property
-    def step(self) -> tuple[Fraction, ...]:
-        """w = x' − x."""
-        assert self.explanation is not None
-        return tuple(b - a for a, b in zip(self.point, self.explanation, strict=True))
+FACTS = ("side", "plane", "steepest", "ray", "flips", "hoelder")
 
 
 @dataclass(frozen=True)
 class Term:
-    """A fact with its weight. `row` says which answer; hoelder has a vector and a distance instead."""
+    """A fact with its weight. `row` says which answer; ray and hoelder have a vector, plane a sign.
+
+    Hoelder takes its distance from `row`, or else is told it: some row in the same list must have it.
+    """
 
     fact: str
     weight: Fraction
@@ -60,167 +68,206 @@ class Term:
     distance: Any = None
 
 
-def check_certificate(log: Mapping[int, Answer], terms: Sequence[Term], point: Vector | None, verdict: int) -> None:
-    """None if the terms prove that every consistent model labels `point` by `verdict` (+1, −1).
+class Lemma(NamedTuple):
+    """The label of a row which has none; the terms prove a contradiction between the other label and the rest."""
+
+    row: int
+    label: int
+    terms: Sequence[Term]
+
+
+def check_certificate(
+    log: Mapping[int, Answer],
+    terms: Sequence[Term],
+    point: Vector | None,
+    verdict: int,
+    *,
+    reverse: Sequence[Term] = (),
+    lemmas: Sequence[tuple[int, int, Sequence[Term]]] = (),
+    assumed: Sequence[tuple[int, int]] = (),
+    lengths: Sequence[Length] | Evidence = (),
+) -> None:
+    """None if the terms prove that every consistent model labels `point` by `verdict` (+1, −1; 2: on the plane).
 
     With ``point=None`` they prove a contradiction: no model is consistent. Raises CertificateInvalid otherwise.
     """
+    if verdict not in (YES, NO, BOUNDARY):
+        raise CertificateInvalid(f"a verdict that can be proved is +1, -1 or 2 (on the plane), got {verdict!r}")
+    on_plane = point is not None and verdict == BOUNDARY
+    if reverse and not on_plane:
+        raise CertificateInvalid("a second list of terms belongs to a point on the plane and to nothing else")
     try:
-        _add_up(log, terms, point, verdict)
+        book = _Book(log, assumption(log, assumed), as_evidence(lengths))
+        for row, label, steps in lemmas:
+            book.answer(row, "a lemma")
+            if label not in (YES, NO) or book.label(row) is not None:
+                raise CertificateInvalid(f"a lemma for row {row}: its label is known already, or {label!r} is no label")
+            book.labels[row] = -label  # it cannot be the other one: that would contradict the rest
+            _add_up(book, steps, None, 1, strict=True, what=f"the lemma for row {row}: ")
+            book.labels[row] = label
+        if on_plane:
+            _add_up(book, terms, point, 1, strict=False, what="a·x ≥ b: ")
+            _add_up(book, reverse, point, -1, strict=False, what="a·x ≤ b: ")
+        else:
+            sign = 1 if point is None else verdict
+            _add_up(book, terms, point, sign, strict=point is None or verdict == NO)
     except NotEnclosed as error:
         raise CertificateInvalid(f"a length in it cannot be bounded: {error}") from None
 
 
-def _add_up(log: Mapping[int, Answer], terms: Sequence[Term], point: Vector | None, verdict: int) -> None:
-    if verdict not in (1, -1):
-        raise CertificateInvalid(f"a verdict is +1 or -1, got {verdict!r}")
-    dimension = len(next(iter(log.values())).point) if point is None else len(point)
-    total = [ZERO] * (dimension + 1)
-    right: dict[str, Fraction] = {}
-    strict = False
-    for number, term in enumerate(terms):
-        if term.weight < 0:
-            raise CertificateInvalid(f"term {number} ({term.fact}) has the negative weight {term.weight}")
-        left, bound, key, is_strict = _fact(log, term, number, dimension)
-        for i, value in enumerate(left):
-            total[i] += term.weight * value
-        right[key] = right.get(key, ZERO) + term.weight * bound
-        strict = strict or (is_strict and term.weight > 0)
-    wanted = [ZERO] * (dimension + 1) if point is None else [verdict * v for v in (*point, Fraction(-1))]
-    for i, (found, want) in enumerate(zip(total, wanted, strict=True)):
-        if found != want:
-            place = "the offset" if i == dimension else f"feature {i}"
-            raise CertificateInvalid(f"the left sides do not add up for {place}: off by {float(found - want):.3g}")
-    for key, value in right.items():
-        if value < 0:
-            raise CertificateInvalid(f"the right sides for the distance {key} add up to {float(value):.3g}, below 0")
-    if (point is None or verdict < 0) and not strict and not any(value > 0 for value in right.values()):
-        raise CertificateInvalid("nothing in it is strict: the point may lie on the plane, which is Yes")
+class Fact(NamedTuple):
+    """left·(a, b) ≥ right·‖a‖*, the dual of the distance; strict by definition?"""
+
+    left: Sequence[Fraction]
+    right: Fraction = ZERO
+    distance: Any = None
+    is_strict: bool = False
 
 
-def check_witness(log: Mapping[int, Answer], normal: Vector, offset: Fraction) -> None:
-    """None if the model (normal, offset) keeps every fact of the log; CertificateInvalid, with the row, if not."""
-    if not any(normal):
-        raise CertificateInvalid("a model with a zero normal is no model")
+def fact_of(
+    log: Mapping[int, Answer],
+    term: Term,
+    lengths: Sequence[Length] | Evidence = (),
+    labels: Mapping[int, int] | None = None,
+) -> Fact:
+    """What a term says, without its weight: for those who make proofs. `labels` are those proved or assumed so far."""
     try:
-        _keep_all(log, normal, offset)
+        book = _Book(log, dict(labels or {}), as_evidence(lengths))
+        source = Answer((), distance=term.distance) if term.row is None else book.answer(term.row, "the term")
+        return book.fact(term, [source])
     except NotEnclosed as error:
         raise CertificateInvalid(f"a length in it cannot be bounded: {error}") from None
-
-
-def _keep_all(log: Mapping[int, Answer], normal: Vector, offset: Fraction) -> None:
-    for row, answer in log.items():
-        _fits(answer, row, len(normal))
-        own = _dot(normal, answer.point) - offset
-        if answer.label is not None and (own < 0 if answer.label > 0 else own >= 0):
-            raise CertificateInvalid(f"the model gives row {row} another label")
-        if answer.explanation is None or not _is_used(answer):
-            continue
-        across = _dot(normal, answer.explanation) - offset
-        if not _keeps(answer, normal, own, across, 1 if own >= 0 else -1):
-            raise CertificateInvalid(f"the model would not have given the explanation in row {row}")
-
-
-def _keeps(answer: Answer, normal: Vector, own: Fraction, across: Fraction, y: int) -> bool:
-    """True if a model keeps the facts of an explained row whose question it puts on side y."""
-    terms = _terms(answer)
-    if terms.spec is None:
-        return across == 0 if answer.slack == 0 else -y * across >= 0
-    low, high = enclose(dual_spec(terms.spec), normal)
-    if y * own < terms.margin_high * high:
-        return False
-    if answer.slack == 0:
-        return abs(across) <= terms.tolerance * low and -y * _dot(normal, answer.step) >= terms.steepness_high * high
-    return terms.flip_low is None or -y * across >= -terms.flip_low * y * own
 
 
 @dataclass(frozen=True)
-class _Terms:
-    """The numbers in an explained row's facts, each enclosed on the side that keeps them true."""
+class _Book:
+    """A log and what has been established about it so far."""
 
-    spec: Any
-    tolerance: Fraction
-    margin_low: Fraction
-    margin_high: Fraction
-    steepness_low: Fraction
-    steepness_high: Fraction
-    flip_low: Fraction | None
-    flip_high: Fraction | None
+    log: Mapping[int, Answer]
+    labels: dict[int, int]
+    evidence: Evidence
+
+    def answer(self, row: Any, who: str) -> Answer:
+        if type(row) is not int or row not in self.log:
+            raise CertificateInvalid(f"{who} names row {row!r}, which the log does not have")
+        return self.log[row]
+
+    def label(self, row: int) -> int | None:
+        return self.labels.get(row, self.log[row].label)
+
+    def fact(self, term: Term, rows: Sequence[Answer]) -> Fact:
+        """What the term says, if the log promises it; `rows` are those of the whole list."""
+        if term.fact == "hoelder":
+            distance = term.distance if term.row is None else self.log[term.row].distance
+            # A norm made up by the proof could call any vector short: it must be one of the log's own.
+            known = next((answer.distance for answer in rows if answer.distance == distance), None)
+            if known is None or term.vector is None:
+                raise CertificateInvalid("needs the distance of a row that is named in the same list")
+            return Fact([*term.vector, ZERO], -enclose(known, term.vector, self.evidence)[1], known)
+        answer = self.answer(term.row, "it")
+        y = self.label(term.row) if term.row is not None else None
+        numbers = promise(answer, self.evidence, strong=False)
+        exact = answer.is_used and answer.slack == 0
+        image, distance = answer.explanation or (), answer.distance if answer.is_used else None
+        if term.fact == "plane" and exact:
+            return Fact([*(term.sign * v for v in image), Fraction(-term.sign)], -numbers.tolerance, distance)
+        if term.fact == "ray" and exact and distance is not None and answer.tolerance == 0 and term.vector is not None:
+            if not is_level(distance, answer.step, term.vector):
+                raise CertificateInvalid(f"the vector is not level with the step of row {term.row}")
+            return Fact([*term.vector, ZERO])
+        if y is None and (answer.is_used or term.fact == "side"):
+            raise CertificateInvalid(f"the side of row {term.row} is not known")
+        if y is not None and term.fact == "side":
+            return Fact(
+                [*(y * v for v in answer.point), Fraction(-y)], numbers.margin, distance, y < 0 and numbers.margin == 0
+            )
+        if y is not None and term.fact == "steepest" and exact and numbers.steepness > 0:
+            return Fact([*(-y * v for v in answer.step), ZERO], numbers.steepness, distance)
+        if y is not None and term.fact == "flips" and answer.is_used and not exact and numbers.flip is not None:
+            left = [numbers.flip * y * v - y * u for v, u in zip(answer.point, image, strict=True)]
+            return Fact([*left, y - numbers.flip * y])
+        raise CertificateInvalid(f"row {term.row} promises no fact {term.fact!r}")
 
 
-def _is_used(answer: Answer) -> bool:
-    """An explanation of an unknown distance is used only if it is exact; a merely valid one only without a tolerance.
+def _add_up(
+    book: _Book, terms: Sequence[Term], point: Vector | None, sign: int, *, strict: bool, what: str = ""
+) -> None:
+    """None if the terms add up to sign·(point, −1), or to 0, and pay for it."""
+    facts: list[Fact] = []
+    named = [n for n, term in enumerate(terms) if _is_sane(term, f"{what}term {n}") and term.row is not None]
+    rows = [book.answer(terms[n].row, f"{what}term {n} ({terms[n].fact})") for n in named]
+    if point is None and not rows:
+        raise CertificateInvalid("a contradiction is one between rows, but none is named")
+    dimension = len(rows[0].point) if point is None else len(point)
+    for n, answer in zip(named, rows, strict=True):
+        fits(answer, terms[n].row, dimension)
+    for n, term in enumerate(terms):
+        if term.vector is not None and len(term.vector) != dimension:
+            raise CertificateInvalid(f"{what}term {n}: {term.fact} needs a vector with {dimension} entries")
+        try:
+            facts.append(book.fact(term, rows))
+        except CertificateInvalid as error:
+            raise CertificateInvalid(f"{what}term {n} ({term.fact}): {error}") from None
+    weights = [term.weight for term in terms]
+    refuse_unwieldy(weights, f"{what}its weights")
+    wanted = [ZERO] * (dimension + 1) if point is None else [sign * v for v in (*point, Fraction(-1))]
+    for i, (found, want) in enumerate(zip(_sums(weights, facts, dimension + 1), wanted, strict=True)):
+        if found != want:
+            place = "the offset" if i == dimension else f"feature {i}"
+            raise CertificateInvalid(f"{what}the left sides do not add up for {place}: off by {_show(found - want)}")
+    totals = [(distance, _sum(weights, rights)) for distance, rights in _by_distance(facts)]
+    for distance, total in totals:
+        if total < 0:
+            raise CertificateInvalid(f"{what}the right sides for {_name(distance)} add up to {_show(total)}, below 0")
+    by_definition = any(fact.is_strict and weight > 0 for fact, weight in zip(facts, weights, strict=True))
+    if strict and not by_definition and not any(total > 0 for _, total in totals):
+        raise CertificateInvalid(f"{what}nothing in it is strict: the point may lie on the plane, which is Yes")
 
-    (A merely valid one, slack None, is the served float point itself: its own label is what is promised.)
-    """
-    if answer.slack is None or answer.distance is None:
-        return not answer.tolerance if answer.slack is None else answer.tolerance == 0
+
+def _is_sane(term: Term, who: str) -> bool:
+    """True; raises if the term is not made of what it should be, whoever made it."""
+    if term.fact not in FACTS:
+        raise CertificateInvalid(f"{who}: there is no fact {term.fact!r}; facts are {', '.join(FACTS)}")
+    refuse_inexact([term.weight, *(term.vector or ())], f"{who} ({term.fact})")
+    if term.weight < 0:
+        raise CertificateInvalid(f"{who} ({term.fact}) has the negative weight {_show(term.weight)}")
+    if type(term.sign) is not int or term.sign not in (1, -1):
+        raise CertificateInvalid(f"{who} ({term.fact}) has the sign {term.sign!r}; it is 1 or -1")
+    if term.row is None and term.fact != "hoelder":
+        raise CertificateInvalid(f"{who} ({term.fact}) names no row")
+    has_vector, has_distance = term.fact in ("ray", "hoelder"), term.fact == "hoelder" and term.row is None
+    if (term.sign != 1 and term.fact != "plane") or (term.vector is None) == has_vector:
+        raise CertificateInvalid(f"{who} ({term.fact}): a sign belongs to plane, a vector to ray and hoelder")
+    if (term.distance is None) == has_distance:
+        raise CertificateInvalid(f"{who} ({term.fact}): a distance belongs to a hoelder that names no row")
     return True
 
 
-def _terms(answer: Answer) -> _Terms:
-    if answer.distance is None or answer.slack is None:
-        return _Terms(None, ZERO, ZERO, ZERO, ZERO, ZERO, ZERO, ZERO)
-    assert answer.explanation is not None
-    low, high = enclose(answer.distance, answer.step)
-    tolerance = answer.tolerance
-    if tolerance is None:
-        tolerance = FLOAT64_ANSWER * (
-            enclose(answer.distance, answer.point)[1] + enclose(answer.distance, answer.explanation)[1]
-        )
-    stretch = 1 + answer.slack
-    flip = tolerance * stretch
-    return _Terms(
-        answer.distance,
-        tolerance,
-        max(ZERO, low - tolerance) / stretch,
-        max(ZERO, high - tolerance) / stretch,
-        low - 2 * tolerance,
-        high - 2 * tolerance,
-        flip / (high - tolerance) if high > tolerance else None,
-        flip / (low - tolerance) if low > tolerance else None,  # None: too short a step to promise that the label flips
-    )
+def _sums(weights: Sequence[Fraction], facts: Sequence[Fact], size: int) -> Iterator[Fraction]:
+    """Σ weight·left, entry by entry."""
+    return (_sum(weights, [fact.left[i] for fact in facts]) for i in range(size))
 
 
-def _fact(
-    log: Mapping[int, Answer], term: Term, number: int, dimension: int
-) -> tuple[list[Fraction], Fraction, str, bool]:
-    """(left side as a vector in (a, b), right side's number, its distance, strict by definition?)."""
-    if term.fact == "hoelder":
-        if term.vector is None or len(term.vector) != dimension:
-            raise CertificateInvalid(f"term {number}: hoelder needs a vector with {dimension} entries")
-        return [*term.vector, ZERO], -enclose(term.distance, term.vector)[1], repr(term.distance), False
-    if term.row is None or term.row not in log:
-        raise CertificateInvalid(f"term {number} names row {term.row}, which the log does not have")
-    answer = log[term.row]
-    _fits(answer, term.row, dimension)
-    y = answer.label
-    if term.fact == "side" and y is not None and (answer.explanation is None or not _is_used(answer)):
-        return [*(y * v for v in answer.point), Fraction(-y)], ZERO, "none", y < 0
-    if answer.explanation is None or not _is_used(answer):
-        raise CertificateInvalid(f"term {number}: row {term.row} promises no fact {term.fact!r}")
-    terms = _terms(answer)
-    key = repr(terms.spec)
-    exact = answer.slack == 0
-    if term.fact == "plane" and exact:
-        return [*(term.sign * v for v in answer.explanation), Fraction(-term.sign)], -terms.tolerance, key, False
-    if y is None:
-        raise CertificateInvalid(f"term {number}: the side of row {term.row} is not known")
-    if term.fact == "side":
-        return [*(y * v for v in answer.point), Fraction(-y)], terms.margin_low, key, y < 0
-    if term.fact == "steepest" and exact and terms.spec is not None:
-        return [*(-y * v for v in answer.step), ZERO], terms.steepness_low, key, False
-    if term.fact == "flips" and not exact and terms.flip_high is not None:
-        share = terms.flip_high
-        left = [-y * b + share * y * a for a, b in zip(answer.point, answer.explanation, strict=True)]
-        return [*left, y - share * y], ZERO, key, False
-    raise CertificateInvalid(f"term {number}: row {term.row} promises no fact {term.fact!r}")
+def _sum(weights: Sequence[Fraction], values: Sequence[Fraction]) -> Fraction:
+    refuse_unwieldy(values, "a sum in it")
+    return dot(weights, values)
 
 
-def _fits(answer: Answer, row: int, dimension: int) -> None:
-    if len(answer.point) != dimension or len(answer.explanation or answer.point) != dimension:
-        raise CertificateInvalid(f"row {row} has not {dimension} features")
+def _by_distance(facts: Sequence[Fact]) -> Iterator[tuple[Any, list[Fraction]]]:
+    """Every distance that takes part, with the right sides of all facts, 0 for those of other distances."""
+    seen: list[Any] = []
+    for fact in facts:
+        if fact.distance is not None and fact.distance not in seen:
+            seen.append(fact.distance)
+            yield fact.distance, [f.right if f.distance == fact.distance else ZERO for f in facts]
 
 
-def _dot(left: Vector, right: Vector) -> Fraction:
-    return sum((a * b for a, b in zip(left, right, strict=True)), ZERO)
+def _name(distance: Any) -> str:
+    return f"the distance {distance['norm'] if isinstance(distance, dict) else distance}"
+
+
+def _show(number: Fraction) -> str:
+    try:
+        return f"{float(number):.3g}"
+    except OverflowError:
+        return "more than 1e308"

@@ -1,9 +1,15 @@
-"""Norms of rational vectors, enclosed between rational numbers. Standard library only: the checker of proofs rests on it."""
+"""Norms of rational vectors, enclosed between rational numbers. Standard library only: the checker of proofs rests on it.
+
+A norm given by the corners of its unit ball takes a linear program to evaluate, which has no place here. Its value is
+then enclosed by *evidence* that somebody else found and that plain arithmetic checks: a `Length`.
+"""
 
 from __future__ import annotations
 
+import decimal
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
@@ -14,37 +20,59 @@ Enclosure = tuple[Fraction, Fraction]
 BITS = 96
 """Roots are enclosed to about this many binary digits."""
 
-LARGEST_DENOMINATOR = 64
-"""ℓq is enclosed for q near a fraction with at most this denominator; other q are refused."""
+DIGITS = 50
+"""Decimal digits with which powers are computed; `decimal` rounds them correctly, and a margin of ten digits pays for it."""
+
+ZERO = Fraction(0)
 
 
 class NotEnclosed(Exception):
     """The norm cannot be enclosed here; the message says why."""
 
 
-def enclose(spec: Any, x: Vector) -> Enclosure:
+@dataclass(frozen=True)
+class Length:
+    """Evidence for the norm of `vector`, the ball being given by its corners.
+
+    vector = Σ amount·corner over `parts` (number of the corner, amount ≥ 0), so the norm is at most Σ amount; `functional`
+    is at most 1 on every corner, so the norm is at least functional·vector.
+    """
+
+    vector: tuple[Fraction, ...]
+    parts: tuple[tuple[int, Fraction], ...]
+    functional: tuple[Fraction, ...]
+
+
+Evidence = Callable[[Sequence[Sequence[Any]], Vector], Iterable[Length]]
+"""What is known about the length of a vector under given corners."""
+
+
+def no_evidence(*_: Any) -> Iterable[Length]:
+    """Nothing."""
+    return ()
+
+
+def enclose(spec: Any, x: Vector, evidence: Evidence = no_evidence) -> Enclosure:
     """Rational bounds on the norm that `spec` describes (the norm's own written form: a name, or a dict)."""
+    squared = product(spec, x, x)
+    if squared is not None:
+        return root(squared)
     if isinstance(spec, str):
         return _lp(_exponent(spec), x)
     kind = spec["norm"]
     if kind == "weighted":
-        weights = [Fraction(w) for w in spec["weights"]]
-        return enclose(spec["base"], [w * v for w, v in zip(weights, x, strict=True)])
-    if kind == "mahalanobis":
-        rows = [[Fraction(m) for m in row] for row in spec["matrix"]]
-        return root(
-            sum((a * m * b for a, row in zip(x, rows, strict=True) for m, b in zip(row, x, strict=True)), Fraction(0)),
-            2,
-        )
+        return enclose(spec["base"], _weighted(spec, x), evidence)
     if kind in ("group", "group-max"):
-        parts = [root(sum((x[i] * x[i] for i in group), Fraction(0)), 2) for group in spec["groups"]]
+        parts = [root(dot(part, part)) for part in _split(spec, x)]
         if kind == "group":
-            return sum((low for low, _ in parts), Fraction(0)), sum((high for _, high in parts), Fraction(0))
+            return sum((low for low, _ in parts), ZERO), sum((high for _, high in parts), ZERO)
         return max(low for low, _ in parts), max(high for _, high in parts)
     if kind == "facets":
-        value = max(sum((Fraction(f) * v for f, v in zip(row, x, strict=True)), Fraction(0)) for row in spec["facets"])
+        value = max(dot(_exact(row), x) for row in spec["facets"])
         return value, value
-    raise NotEnclosed(f"a norm of kind {kind!r} takes a linear program to evaluate; proofs cannot rest on it")
+    if kind == "polyhedral":
+        return _measured(spec["vertices"], x, evidence)
+    raise NotEnclosed(f"unknown norm {kind!r}")
 
 
 def dual_spec(spec: Any) -> Any:
@@ -53,45 +81,98 @@ def dual_spec(spec: Any) -> Any:
         q = _exponent(spec)
         if q is None:
             return "l1"
-        return "linf" if q == 1 else f"lp:{q / (q - 1)}"
+        return "linf" if q == 1 else "l2" if q == 2 else f"lp:{q / (q - 1)}"
     kind = spec["norm"]
     if kind == "weighted":
         weights = [1 / Fraction(w) for w in spec["weights"]]
         return {"norm": "weighted", "base": dual_spec(spec["base"]), "weights": weights}
-    if kind == "mahalanobis":
-        return {"norm": "mahalanobis", "matrix": _inverse([[Fraction(m) for m in row] for row in spec["matrix"]])}
-    if kind in ("group", "group-max"):
-        return {"norm": "group-max" if kind == "group" else "group", "groups": spec["groups"]}
+    duals = {"group": "group-max", "mahalanobis": "dual-mahalanobis"}
+    duals |= {dual: norm for norm, dual in duals.items()}
+    if kind in duals:
+        return {**spec, "norm": duals[kind]}
     if kind == "polyhedral":
         return {"norm": "facets", "facets": spec["vertices"]}
-    raise NotEnclosed(
-        f"the dual of a norm of kind {kind!r} takes a linear program to evaluate; proofs cannot rest on it"
+    if kind == "facets":
+        return {"norm": "polyhedral", "vertices": spec["facets"]}
+    raise NotEnclosed(f"unknown norm {kind!r}")
+
+
+def product(spec: Any, u: Vector, v: Vector) -> Fraction | None:
+    """The scalar product ⟨u, v⟩ with ‖x‖² = ⟨x, x⟩, where the norm comes from one; None where it does not."""
+    if isinstance(spec, str):
+        return dot(u, v) if _exponent(spec) == 2 else None
+    kind = spec["norm"]
+    if kind == "weighted":
+        return product(spec["base"], _weighted(spec, u), _weighted(spec, v))
+    if kind == "mahalanobis":
+        return dot(u, [dot(row, v) for row in _symmetric(spec)])
+    if kind == "dual-mahalanobis":
+        return dot(u, solve(_symmetric(spec), v))
+    return None
+
+
+def is_level(spec: Any, w: Vector, d: Vector) -> bool:
+    """True if the norm is known not to change at w, to first order, when moving along ±d: d is orthogonal to K(w)."""
+    if not any(w):
+        return False
+    inner = product(spec, w, d)
+    if inner is not None:
+        return inner == 0
+    if isinstance(spec, dict) and spec["norm"] == "weighted":
+        return is_level(spec["base"], _weighted(spec, w), _weighted(spec, d))
+    if isinstance(spec, dict) and spec["norm"] == "group":
+        pairs = zip(_split(spec, w), _split(spec, d), strict=True)
+        return all(dot(a, b) == 0 if any(a) else not any(b) for a, b in pairs)
+    return False
+
+
+def is_aligned(spec: Any, w: Vector, a: Vector, evidence: Evidence = no_evidence) -> bool:
+    """True if a·w ≥ ‖w‖·‖a‖* for certain; decided exactly, without roots, for ℓ2 and its kin and for groups."""
+    inner, dual = dot(a, w), dual_spec(spec)
+    squared = product(spec, w, w)
+    if squared is not None:
+        other = product(dual, a, a)
+        assert other is not None  # the dual of a norm with a scalar product has one
+        return inner >= 0 and inner * inner >= squared * other
+    kind = spec["norm"] if isinstance(spec, dict) else ""
+    if kind == "weighted":
+        return is_aligned(spec["base"], _weighted(spec, w), _weighted(dual, a), evidence)
+    if kind == "group-max":
+        return is_aligned(dual, a, w, evidence)
+    if kind == "group":
+        # The sum over groups is as large as can be only if every summand is.
+        largest = max(dot(part, part) for part in _split(spec, a))
+        inners = [(dot(x, y), dot(x, x)) for x, y in zip(_split(spec, w), _split(spec, a), strict=True)]
+        return all(inner >= 0 and inner * inner >= size * largest for inner, size in inners)
+    return inner >= enclose(spec, w, evidence)[1] * enclose(dual, a, evidence)[1]
+
+
+def dot(u: Vector, v: Vector) -> Fraction:
+    """u·v, over one common denominator: products of floats need no greatest common divisors on the way."""
+    if len(u) != len(v):
+        raise NotEnclosed(f"a norm or a vector is made for {len(u)} features, another for {len(v)}")
+    below, under = math.lcm(*(a.denominator for a in u)), math.lcm(*(b.denominator for b in v))
+    total = sum(
+        a.numerator * (below // a.denominator) * b.numerator * (under // b.denominator)
+        for a, b in zip(u, v, strict=True)
+        if a and b
     )
+    return Fraction(total, below * under)
 
 
-def root(value: Fraction, degree: int, bits: int = BITS) -> Enclosure:
-    """Bounds on the `degree`-th root of a rational ≥ 0, exact where the root is rational."""
+def root(value: Fraction) -> Enclosure:
+    """Bounds on the square root of a rational ≥ 0, exact where it is rational."""
+    if value < 0:
+        raise NotEnclosed("a squared length comes out negative: the matrix of the norm is not positive definite")
     if value == 0:
-        return Fraction(0), Fraction(0)
-    # Scale by a power of two so that numerator and root are integers of about `bits` digits.
+        return ZERO, ZERO
+    # Scale by a power of four so that the root is an integer of about BITS digits.
     size = value.numerator.bit_length() - value.denominator.bit_length()
-    shift = bits - size // degree
-    scaled = value * Fraction(2) ** (shift * degree)
-    low = _integer_root(math.floor(scaled), degree)
-    exact = Fraction(low) ** degree == scaled
+    shift = BITS - size // 2
+    scaled = value * Fraction(4) ** shift
+    low = math.isqrt(math.floor(scaled))
     unit = Fraction(2) ** -shift
-    return low * unit, (low if exact else low + 1) * unit
-
-
-def _integer_root(n: int, degree: int) -> int:
-    """The largest integer whose power is at most n."""
-    if degree == 2:
-        return math.isqrt(n)
-    low, high = 0, 1 << (n.bit_length() // degree + 1)
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (middle, high) if middle**degree <= n else (low, middle)
-    return low
+    return low * unit, (low if low * low == scaled else low + 1) * unit
 
 
 def _exponent(name: str) -> Fraction | None:
@@ -111,32 +192,85 @@ def _lp(q: Fraction | None, x: Vector) -> Enclosure:
     if q is None or largest == 0:
         return largest, largest
     if q == 1:
-        return sum(size, Fraction(0)), sum(size, Fraction(0))
-    near = q.limit_denominator(LARGEST_DENOMINATOR)
-    # ‖x‖_q differs from ‖x‖_near by at most the factor p^|1/near − 1/q|, which is below 1 + |…|·p.
-    spread = abs(1 / near - 1 / q) * len(x)
-    if spread > Fraction(1, 2**40) or near <= 1:
-        raise NotEnclosed(f"ℓq with q = {float(q)!r}, not near a fraction with denominator ≤ {LARGEST_DENOMINATOR}")
-    m, n = near.numerator, near.denominator
-    low = high = Fraction(0)
-    for v in size:  # (|v|/largest)^(m/n), between 0 and 1
-        below, above = root((v / largest) ** m, n)
-        low, high = low + below, high + above
-    return largest * root(low**n, m)[0] * (1 - spread), largest * root(high**n, m)[1] * (1 + spread)
+        return sum(size, ZERO), sum(size, ZERO)
+    context = decimal.Context(prec=DIGITS, Emin=decimal.MIN_EMIN, Emax=decimal.MAX_EMAX, traps=[])
+
+    def near(value: Fraction) -> decimal.Decimal:
+        return context.divide(decimal.Decimal(value.numerator), decimal.Decimal(value.denominator))
+
+    total = decimal.Decimal(0)
+    for v in size:  # (|v|/largest)^q, between 0 and 1
+        if v:
+            total = context.add(total, context.exp(context.multiply(near(q), context.ln(near(v / largest)))))
+    value = largest * Fraction(context.exp(context.divide(context.ln(total), near(q))))
+    # Each summand is off by at most 1e-48·(1 + q), their sum, which is ≥ 1, by p times that, its q-th root by 1/q of it.
+    spread = Fraction(len(x) + 1, 10 ** (DIGITS - 10))
+    return max(largest, value * (1 - spread)), value * (1 + spread)
 
 
-def _inverse(rows: list[list[Fraction]]) -> list[list[Fraction]]:
-    """The inverse by Gauss–Jordan in rationals."""
+def _measured(corners: Sequence[Sequence[Any]], x: Vector, evidence: Evidence) -> Enclosure:
+    """The bounds that the evidence proves."""
+    if not any(x):
+        return ZERO, ZERO
+    for length in evidence(corners, x):
+        used = [(_exact(corners[k]), amount) for k, amount in length.parts if 0 <= k < len(corners) and amount >= 0]
+        if len(used) < len(length.parts) or len(length.functional) != len(x):
+            continue
+        amounts = [amount for _, amount in used]
+        adds_up = all(dot([corner[i] for corner, _ in used], amounts) == v for i, v in enumerate(x))
+        if adds_up and all(dot(length.functional, _exact(corner)) <= 1 for corner in corners):
+            return dot(length.functional, x), sum(amounts, ZERO)
+    raise NotEnclosed(
+        "a norm given by the corners of its ball takes evidence for a length, and there is none that holds"
+    )
+
+
+def _weighted(spec: Any, x: Vector) -> Vector:
+    weights = _exact(spec["weights"])
+    if len(weights) != len(x):
+        raise NotEnclosed(f"the norm has {len(weights)} weights, the vector {len(x)} entries")
+    return [w * v for w, v in zip(weights, x, strict=True)]
+
+
+def _split(spec: Any, x: Vector) -> list[Vector]:
+    """The parts of x, group by group."""
+    if sum(map(len, spec["groups"])) != len(x):
+        raise NotEnclosed(f"the groups have {sum(map(len, spec['groups']))} features, the vector {len(x)}")
+    return [[x[i] for i in group] for group in spec["groups"]]
+
+
+def _symmetric(spec: Any) -> list[Vector]:
+    """The matrix of xᵀMx, which its symmetric part alone decides."""
+    rows = [_exact(row) for row in spec["matrix"]]
+    return [[(rows[i][j] + rows[j][i]) / 2 for j in range(len(rows))] for i in range(len(rows))]
+
+
+def _exact(values: Iterable[Any]) -> list[Fraction]:
+    return [Fraction(v) for v in values]
+
+
+def solve(rows: Sequence[Vector], right: Vector) -> list[Fraction]:
+    """z with rows·z = right, by elimination in integers (Bareiss): the divisions have no remainder."""
     n = len(rows)
-    work = [[*row, *(Fraction(int(i == j)) for j in range(n))] for i, row in enumerate(rows)]
+    if len(right) != n:
+        raise NotEnclosed(f"the matrix of the norm is made for {n} features, the vector has {len(right)}")
+    work: list[list[int]] = []
+    for full in ([*row, value] for row, value in zip(rows, right, strict=True)):
+        below = math.lcm(*(v.denominator for v in full))
+        work.append([v.numerator * (below // v.denominator) for v in full])
+    before = 1
     for k in range(n):
         pivot = next((i for i in range(k, n) if work[i][k]), None)
         if pivot is None:
             raise NotEnclosed("a singular matrix has no dual norm")
         work[k], work[pivot] = work[pivot], work[k]
-        work[k] = [v / work[k][k] for v in work[k]]
-        for i in range(n):
-            if i != k and work[i][k]:
-                factor = work[i][k]
-                work[i] = [a - factor * b for a, b in zip(work[i], work[k], strict=True)]
-    return [row[n:] for row in work]
+        top = work[k]
+        for i in range(k + 1, n):
+            row, factor = work[i], work[i][k]
+            work[i] = [0] * (k + 1) + [(top[k] * row[j] - factor * top[j]) // before for j in range(k + 1, n + 1)]
+        before = top[k]
+    z = [ZERO] * n
+    for k in reversed(range(n)):
+        rest = work[k][n] - sum((work[k][j] * z[j] for j in range(k + 1, n)), ZERO)
+        z[k] = Fraction(rest) / work[k][k]
+    return z

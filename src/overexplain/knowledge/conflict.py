@@ -1,0 +1,115 @@
+"""Why no model fits a log: a set of rows that contradict each other, none of which could be left out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+import numpy as np
+
+from overexplain.errors import InconsistentLog
+from overexplain.knowledge.certificates import Certificate
+from overexplain.knowledge.checker import Answer, Term
+from overexplain.knowledge.core import find_core
+from overexplain.knowledge.enclosures import Evidence
+from overexplain.knowledge.evidence import Finder
+from overexplain.knowledge.facts import Facts
+from overexplain.knowledge.program import Program, column_exponents
+from overexplain.knowledge.settle import Settler
+from overexplain.knowledge.sides import Sides
+from overexplain.log.querylog import QueryLog
+
+
+class Some(Mapping[int, Answer]):
+    """Some rows of a log."""
+
+    def __init__(self, answers: Mapping[int, Answer], rows: Sequence[int]) -> None:
+        self._answers, self._rows = answers, tuple(rows)
+
+    def __getitem__(self, row: int) -> Answer:
+        if row not in self._rows:
+            raise KeyError(row)
+        return self._answers[row]
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self._rows)
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+
+def only(facts: Facts, rows: Sequence[int]) -> Facts:
+    """The facts of some rows."""
+    kept = np.isin(facts.rows, rows)
+    explained = tuple(fact for fact in facts.explained if fact.row in rows)
+    norms = tuple(dict.fromkeys(fact.norm for fact in explained if fact.norm is not None))
+    return Facts(
+        facts.dimension,
+        facts.rows[kept],
+        facts.points[kept],
+        facts.sides[kept],
+        explained,
+        tuple(row for row in facts.unsided if row in rows),
+        norms,
+    )
+
+
+def settler_of(
+    facts: Facts, answers: Mapping[int, Answer], evidence: Evidence, deadline: float | None = None
+) -> Settler:
+    """A settler for some facts, its centre not yet looked for."""
+    program = Program(facts)
+    core = find_core(facts, -column_exponents(program.vectors))
+    return Settler(answers, facts, core, program, evidence, deadline)
+
+
+def find_conflict(
+    facts: Facts, answers: Mapping[int, Answer], evidence: Evidence
+) -> tuple[list[int], list[Term]] | None:
+    """(irreducible rows, terms that prove their contradiction), or None if none is found."""
+    rows = sorted({int(r) for r in facts.rows} | {fact.row for fact in facts.explained})
+    terms = settler_of(facts, Some(answers, rows), evidence).contradiction()
+    if terms is None:
+        return None
+    rows = _named(terms)
+    k = 0
+    while k < len(rows):
+        fewer = [*rows[:k], *rows[k + 1 :]]
+        found = settler_of(only(facts, fewer), Some(answers, fewer), evidence).contradiction() if fewer else None
+        if found is None:
+            k += 1
+        else:
+            terms, rows = found, [row for row in rows if row in _named(found)]
+            k = 0
+    return rows, terms
+
+
+def _named(terms: Sequence[Term]) -> list[int]:
+    return sorted({term.row for term in terms if term.row is not None})
+
+
+def raise_conflict(
+    log: QueryLog, facts: Facts, answers: Mapping[int, Answer], sides: Sides, tolerance: float | None
+) -> None:
+    """Raise InconsistentLog if the log contradicts itself.
+
+    Answers under a distance whose lengths are irrational (ℓ3, groups) may have no rational model, or only one too close to the edge
+    to be found: it is not held against the log that none was found.
+    """
+    evidence = Finder()
+    found = find_conflict(facts, answers, evidence)
+    if found is None:
+        return
+    rows, terms = found
+    used = {lemma.row for lemma in sides.lemmas}
+    lemmas = sides.lemmas if used & set(rows) else ()
+    proof = Certificate.about(
+        log, None, None, terms, lemmas=lemmas, assumed=sides.assumed, tolerance=tolerance, lengths=evidence.lengths
+    )
+    proof.verify(log)
+    named = sorted(set(rows) | {int(r) for lemma in lemmas for r in _named(lemma.terms)})
+    raise InconsistentLog(
+        f"no linear model fits the log: rows {', '.join(map(str, named))} contradict each other ({proof}). "
+        "If the answers are rounded, declare it: Mechanism(..., tolerance=...)",
+        rows=tuple(named),
+        proof=proof,
+    )

@@ -1,0 +1,230 @@
+"""`Knowledge`: what a log gives away."""
+
+from __future__ import annotations
+
+import copy
+import os
+import time
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, final, overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+from overexplain.errors import InvalidInput, SolverFailed
+from overexplain.geometry.arrays import FloatArray, as_point_or_rows
+from overexplain.geometry.hyperplane import NO, YES, Hyperplane
+from overexplain.geometry.mechanism import Mechanism
+from overexplain.knowledge.certificates import Certificate, Disagreement
+from overexplain.knowledge.known import Known
+from overexplain.knowledge.settle import Model
+from overexplain.knowledge.smooth import OPEN
+from overexplain.knowledge.verdicts import Verdict, Verdicts
+from overexplain.log.querylog import Points, QueryLog
+from overexplain.log.rows import as_numbers, in_order
+
+BLOCK = 16_384
+"""Points that one thread takes at a time."""
+
+
+@final
+class Knowledge:
+    """Every linear model that could have given a log's answers, and what they all agree on.
+
+    robust      how robust counterfactuals are used: "shared" (their labels, so far)
+    tolerance   overrides that of every row's mechanism; 0.0: the answers are exact
+    time_limit  seconds that the exact step may take in one call of `certify`; what is left then is UNDECIDED
+
+    Raises InconsistentLog, with a proof, if no model fits.
+
+    >>> log = QueryLog()
+    >>> log.add_label([[0.0, 0.0], [4.0, 0.0]], [-1, 1])
+    0
+    >>> knowledge = Knowledge(log)
+    >>> verdicts = knowledge.certify([[6.0, 0.0], [-1.0, 0.0], [2.0, 0.0]])
+    >>> verdicts.counts()
+    {'YES': 1, 'NO': 1, 'UNKNOWN': 1, 'BOUNDARY': 0, 'UNDECIDED': 0}
+    >>> print(verdicts.proof(0))
+    Yes = 1.5 · row 1 − 0.5 · row 0
+    """
+
+    def __init__(
+        self,
+        log: QueryLog,
+        robust: str = "shared",
+        tolerance: float | None = None,
+        time_limit: float | None = None,
+        *,
+        threads: int | None = None,
+    ) -> None:
+        if not isinstance(log, QueryLog):
+            raise InvalidInput(f"knowledge comes from a QueryLog, got {type(log).__name__}")
+        if robust != "shared":
+            raise InvalidInput(f'robust is "shared", got {robust!r}')
+        if time_limit is not None and not time_limit >= 0:
+            raise InvalidInput(f"time_limit is a number of seconds or None, got {time_limit!r}")
+        self._time_limit, self._threads = time_limit, threads
+        self._known = Known(log, tolerance)
+
+    # What is known.
+
+    @property
+    def log(self) -> QueryLog:
+        """The log it rests on."""
+        return self._known.log
+
+    @property
+    def dimension(self) -> int | None:
+        """The number of features; None for an empty log that does not say."""
+        return self._known.log.dimension
+
+    @property
+    def oriented(self) -> bool:
+        """False if no label says which side is Yes: verdicts then hold up to swapping Yes and No."""
+        return self._known.sides.oriented and bool(self._known.log.labels.any())
+
+    @property
+    def is_consistent(self) -> bool:
+        """True: a log that no model fits raises when it is read."""
+        return True
+
+    @property
+    def pinned_down(self) -> bool:
+        """True if the log leaves a single model, up to the tolerance of its answers."""
+        region = self._known.region
+        if region is None:
+            return False
+        sharp = any(1 - fact.steepness / fact.length < 1e-9 for fact in region.smooth)
+        return sharp or (bool(region.cone.core.basis.shape[1] == 1) and not region.facts.is_linear)
+
+    def witness(self) -> Hyperplane:
+        """A model that fits every answer, well inside what the log allows; rounded to float64."""
+        model = self._known.settler().centre
+        if model is None:
+            raise SolverFailed("no model that fits every answer exactly was found")
+        size = max(abs(v) for v in (*model[0], model[1]))
+        return Hyperplane([float(v / size) for v in model[0]], float(model[1] / size))
+
+    def share(self, X: Points) -> float:
+        """The share of the points whose label is certain."""
+        codes = self.certify(X).codes
+        return float(np.mean((codes == YES) | (codes == NO))) if len(codes) else 0.0
+
+    # Questions.
+
+    @overload
+    def certify(self, X: Iterator[Points]) -> Iterator[Verdicts]: ...
+    @overload
+    def certify(self, X: Points) -> Verdicts: ...
+    def certify(self, X: Any) -> Any:
+        """The verdict on every point: a point, rows, or named columns; for an iterator of such blocks an iterator of verdicts."""
+        if isinstance(X, Iterator):
+            return (self._certify(block) for block in X)
+        return self._certify(X)
+
+    def _certify(self, X: Points) -> Verdicts:
+        points = self._points(X)
+        codes = np.full(len(points), int(Verdict.UNKNOWN), dtype=np.int8)
+        if self._known.region is not None and len(points):
+            codes = self._codes(points)
+            self._settle_open(points, codes)
+        return Verdicts(codes, points, self)
+
+    def _codes(self, points: FloatArray) -> NDArray[np.int8]:
+        region = self._known.region
+        assert region is not None
+        workers = self._threads or os.cpu_count() or 1
+        if len(points) <= BLOCK or workers == 1:
+            return region.codes(points)
+        from threadpoolctl import threadpool_limits
+
+        blocks = [points[i : i + BLOCK] for i in range(0, len(points), BLOCK)]
+        region.codes(points[:1])  # what is made on first use is made once
+        with threadpool_limits(1, user_api="blas"), ThreadPoolExecutor(workers) as pool:
+            return np.concatenate(list(pool.map(region.codes, blocks)))
+
+    def _settle_open(self, points: FloatArray, codes: NDArray[np.int8]) -> None:
+        """Exact step for what floats left open; equal points are settled once, and each model found may settle others."""
+        waiting = np.flatnonzero(codes == OPEN)
+        if not len(waiting):
+            return
+        region = self._known.region
+        assert region is not None
+        deadline = self._deadline()
+        settler = self._known.settler()
+        settler.limit(deadline)
+        unique, inverse = np.unique(points[waiting], axis=0, return_inverse=True)
+        inverse = np.ravel(inverse)
+        found = np.full(len(unique), int(Verdict.UNDECIDED), dtype=np.int8)
+        models: list[Model] = []
+        for k, x in enumerate(unique):
+            if deadline is not None and time.monotonic() > deadline:
+                break
+            if _split(models, x):
+                found[k] = Verdict.UNKNOWN
+                continue
+            settled = settler.settle(x, suggest=not region.trusted)
+            found[k] = settled.verdict
+            models += [m for m in (settled.yes, settled.no) if m is not None and m not in models]
+        codes[waiting] = found[inverse]
+
+    def _points(self, X: Points) -> FloatArray:
+        if not isinstance(X, np.ndarray | list | tuple):
+            X = in_order(X, self._known.log.features, "X")
+        points = as_point_or_rows(as_numbers(X, "X"), self._known.log.dimension, "X")
+        return points[None, :] if points.ndim == 1 else points
+
+    def prove(self, x: FloatArray, verdict: Verdict | None = None) -> Certificate | Disagreement:
+        """The proof of a point's verdict, checked in exact arithmetic; SolverFailed if it is undecided."""
+        x = np.asarray(x, dtype=np.float64)
+        if self._known.region is None:
+            raise SolverFailed("a log without answers proves nothing: every point is unknown")
+        settler = self._known.settler()
+        settler.limit(self._deadline())
+        settled = settler.settle(x)
+        if settled.verdict is Verdict.UNDECIDED or (verdict is not None and settled.verdict != verdict):
+            raise SolverFailed(
+                "no proof was found: the point is undecided"
+                if verdict in (None, Verdict.UNDECIDED)
+                else f"no proof of {verdict.name} was found; the exact step says {settled.verdict.name}"
+            )
+        return self._known.proof(x, settled)
+
+    def _deadline(self) -> float | None:
+        return None if self._time_limit is None else time.monotonic() + self._time_limit
+
+    # Learning.
+
+    def add(
+        self, x: Points, label: Any = None, explanation: Points | None = None, mechanism: Mechanism | None = None
+    ) -> Knowledge:
+        """Itself, knowing more: the label of a point or of rows, or an explanation of it.
+
+        The log it was made from is left alone: `log` is a copy from the first addition on. An answer that contradicts the others
+        raises InconsistentLog and nothing is changed. What was certain stays so.
+        """
+        if label is None and explanation is None:
+            raise InvalidInput("add takes a label, an explanation, or both")
+        log = copy.deepcopy(self._known.log)
+        if explanation is None:
+            log.add_label(x, label)
+        else:
+            log.add_explanation(x, explanation, label=label, mechanism=mechanism)
+        self._known = Known(log, self._known.tolerance, self._known)
+        return self
+
+    def __repr__(self) -> str:
+        return f"Knowledge({self._known.log!r})"
+
+
+def _split(models: Iterable[Model], x: FloatArray) -> bool:
+    """True if two of the models disagree at x, by more than rounding."""
+    signs = set()
+    q = np.append(x, -1.0)
+    for normal, offset in models:
+        w = np.array([*(float(v) for v in normal), float(offset)])
+        said = float(q @ w)
+        if abs(said) > 1e-12 * float(np.abs(q) @ np.abs(w)):
+            signs.add(said > 0)
+    return len(signs) == 2

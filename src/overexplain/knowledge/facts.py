@@ -1,0 +1,245 @@
+"""Every answer is a few facts about (a, b): inequalities in the unknown model that hold for whatever model gave the answer.
+
+With t = ‖a‖*, the dual of the row's distance, and y the label of the point x that was explained by x' = x + w:
+
+    OnSide     y·(a·x − b) ≥ margin·t          its own side, as far from the plane as the answer says (a label alone: margin 0)
+    OnPlane    |a·x' − b| ≤ tolerance·t        an explanation lies on the plane, to within its tolerance
+    Steepest   −y·a·w ≥ steepness·t            and is the shortest way across
+    Flips      −y·(a·x' − b) ≥ −share·y·(a·x − b)     an inexact one at least changes the label
+
+They are the float64 form of what `checker` states in rationals, rounded to the side that keeps them true: what follows from these
+follows from those.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from typing import Any, final
+
+import numpy as np
+
+from overexplain.errors import UnsupportedNorm
+from overexplain.geometry.arrays import FloatArray, IntArray
+from overexplain.geometry.lp import Lp
+from overexplain.geometry.mahalanobis import Mahalanobis
+from overexplain.geometry.mechanism import Mechanism
+from overexplain.geometry.norm import UNIT_ROUNDOFF, Norm
+from overexplain.geometry.norms import Weighted
+from overexplain.geometry.polyhedral import Facets, Polyhedral
+from overexplain.log.querylog import QueryLog
+
+SOLVED_LENGTH = 1e-7
+"""How far, relatively, a length found by a linear program (polyhedral norms) may be off."""
+
+
+@dataclass(frozen=True)
+class OnSide:
+    """y·(a·point − b) ≥ margin·t; strict if a No."""
+
+    row: int
+    side: int
+    point: FloatArray
+    margin: float
+    norm: Norm | None
+
+
+@dataclass(frozen=True)
+class OnPlane:
+    """|a·point − b| ≤ tolerance·t."""
+
+    row: int
+    point: FloatArray
+    tolerance: float
+    norm: Norm | None
+
+
+@dataclass(frozen=True)
+class Steepest:
+    """−side·a·step ≥ steepness·t."""
+
+    row: int
+    side: int
+    point: FloatArray
+    explanation: FloatArray
+    step: FloatArray
+    length: float
+    steepness: float
+    tolerance: float
+    norm: Norm
+
+    @property
+    def exact_step(self) -> list[Fraction]:
+        """w without rounding."""
+        return [Fraction(b) - Fraction(a) for a, b in zip(self.point.tolist(), self.explanation.tolist(), strict=True)]
+
+
+@dataclass(frozen=True)
+class Flips:
+    """−side·(a·explanation − b) ≥ −share·side·(a·point − b)."""
+
+    row: int
+    side: int
+    point: FloatArray
+    explanation: FloatArray
+    share: float
+    norm: Norm | None
+
+
+Fact = OnSide | OnPlane | Steepest | Flips
+
+
+@final
+@dataclass(frozen=True)
+class Facts:
+    """What a log promises: labels in arrays, since there may be many, the facts of explanations one by one.
+
+    `labels_of` are the labels of all rows with what was derived or assumed filled in (0: not known).
+    """
+
+    dimension: int
+    rows: IntArray
+    points: FloatArray
+    sides: IntArray
+    explained: tuple[Fact, ...]
+    unsided: tuple[int, ...] = ()
+    norms: tuple[Norm, ...] = field(default=())
+
+    @property
+    def is_linear(self) -> bool:
+        """True if no fact has a length in it: labels and explanations that are merely valid."""
+        return not self.norms
+
+    def queries(self) -> FloatArray:
+        """The labels as vectors g with g·(a, b) ≥ 0: side·(point, −1)."""
+        return np.hstack([self.points, -np.ones((len(self.points), 1))]) * self.sides[:, None]
+
+
+def no_facts(dimension: int) -> Facts:
+    """What an empty log promises."""
+    nothing = np.zeros(0, dtype=np.int64)
+    return Facts(dimension, nothing, np.zeros((0, dimension)), nothing, ())
+
+
+def read_facts(log: QueryLog, dimension: int, labels: Any, tolerance: float | None = None) -> Facts:
+    """The facts of a log, whose labels may have been completed by the caller. `tolerance` overrides that of every row."""
+    explained: list[Fact] = []
+    unsided: list[int] = []
+    with_margin = np.zeros(len(log), dtype=bool)
+    for row in log.explained:
+        terms = terms_of(log, int(row), tolerance)
+        if terms is None:
+            continue
+        found = _explained(log, int(row), int(labels[row]), terms)
+        with_margin[row] = any(isinstance(fact, OnSide) for fact in found)
+        explained += found
+        if labels[row] == 0:
+            unsided.append(int(row))
+    rows = np.flatnonzero((np.asarray(labels) != 0) & ~with_margin)
+    norms = list(dict.fromkeys(fact.norm for fact in explained if fact.norm is not None))
+    return Facts(
+        dimension,
+        rows,
+        np.asarray(log.points[rows]).reshape(len(rows), dimension),
+        np.asarray(labels)[rows].astype(np.int64),
+        tuple(explained),
+        tuple(unsided),
+        tuple(norms),
+    )
+
+
+def terms_of(log: QueryLog, row: int, tolerance: float | None = None) -> Mechanism | None:
+    """The terms under which a row's explanation can be used; None if only its label can.
+
+    An explanation of an unknown distance is used only if it is exact, a merely valid one only without a tolerance: it is the
+    served point itself that is promised to lie on the other side.
+    """
+    terms = log.mechanism_of(row)
+    if terms is None or not terms.is_plain:
+        return None
+    if tolerance is not None:
+        terms = replace(terms, tolerance=tolerance)
+    if not _has_spec(terms.distance):  # a norm of the user's own: what holds under any distance still holds
+        terms = replace(terms, distance=None)
+    if terms.slack is None:
+        return None if terms.tolerance else terms
+    if terms.distance is None:
+        return terms if terms.tolerance == 0.0 else None
+    return terms
+
+
+def _has_spec(norm: Norm | None) -> bool:
+    try:
+        return norm is None or norm.spec is not None
+    except UnsupportedNorm:
+        return False
+
+
+def _explained(log: QueryLog, row: int, side: int, terms: Mechanism) -> list[Fact]:
+    """The facts of one explained row; without a side only that the explanation is on the plane."""
+    point, answer = np.array(log.points[row]), np.array(log.explanations[row])
+    norm = terms.distance
+    if norm is None or terms.slack is None:
+        if terms.slack == 0.0:
+            plane: list[Fact] = [OnPlane(row, answer, 0.0, None)]
+            return plane if side == 0 else [*plane, OnSide(row, side, point, 0.0, None)]
+        return [] if side == 0 else [OnSide(row, side, point, 0.0, None), Flips(row, side, point, answer, 0.0, None)]
+    step = answer - point
+    low, high = _length(norm, step)
+    tolerance = terms.tolerance
+    if tolerance is None:
+        tolerance = norm.answer_rounding * (_length(norm, point)[1] + _length(norm, answer)[1])
+    tolerance = up(tolerance)
+    if terms.slack == 0.0:
+        plane = [OnPlane(row, answer, tolerance, norm)]
+        if side == 0:
+            return plane
+        facts = [OnSide(row, side, point, max(0.0, down(low - tolerance)), norm), *plane]
+        steepness = _steepness(norm, low, tolerance)
+        if steepness > 0:
+            facts.append(Steepest(row, side, point, answer, step, high, steepness, tolerance, norm))
+        return facts
+    if side == 0:
+        return []
+    stretch = 1.0 + terms.slack
+    facts = [OnSide(row, side, point, max(0.0, down(down(low - tolerance) / up(stretch))), norm)]
+    if low > tolerance:
+        facts.append(Flips(row, side, point, answer, up(up(tolerance * up(stretch)) / down(low - tolerance)), norm))
+    return facts
+
+
+def _steepness(norm: Norm, low: float, tolerance: float) -> float:
+    """The s in −y·a·w ≥ s·t for any optimum within the tolerance of the answer."""
+    if is_euclidean(norm):
+        # Rounded by the factored form: ‖w‖² − τ² would lose the difference of two close numbers.
+        return down(float(np.sqrt(max(0.0, down(low - tolerance)) * down(low + tolerance))))
+    return down(low - up(2 * tolerance))
+
+
+def is_euclidean(norm: Norm) -> bool:
+    """True for ℓ2, weighted ℓ2 and Mahalanobis: √ of a quadratic form."""
+    if isinstance(norm, Weighted):
+        norm = norm.norm
+        return isinstance(norm, Lp) and norm.q == 2
+    return isinstance(norm, Mahalanobis) or (isinstance(norm, Lp) and norm.q == 2)
+
+
+def _length(norm: Norm, x: FloatArray) -> tuple[float, float]:
+    """A norm's value between two floats."""
+    value, off = float(norm(x)), length_error(norm, len(x))
+    return value * (1 - off), value * (1 + off)
+
+
+def length_error(norm: Norm, p: int) -> float:
+    """How far, relatively, a computed length may be off."""
+    return SOLVED_LENGTH if isinstance(norm, Polyhedral | Facets) else 16 * (p + 8) * UNIT_ROUNDOFF
+
+
+def up(value: float) -> float:
+    """The next float above: one rounding paid for. Zero stays zero."""
+    return float(np.nextafter(value, np.inf)) if value else value
+
+
+def down(value: float) -> float:
+    """The next float below; zero stays zero."""
+    return float(np.nextafter(value, -np.inf)) if value else value

@@ -1,0 +1,120 @@
+"""A log, read once: its sides, its facts, the fast region, and the exact step that is made when first needed."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import final
+
+import numpy as np
+
+from overexplain.geometry.arrays import FloatArray
+from overexplain.knowledge.answers import answers_of, exact
+from overexplain.knowledge.cases import CaseSettler
+from overexplain.knowledge.certificates import Certificate, Disagreement
+from overexplain.knowledge.certificates import Model as ProofModel
+from overexplain.knowledge.checker import Answer, Lemma, check_certificate
+from overexplain.knowledge.conflict import raise_conflict, settler_of
+from overexplain.knowledge.evidence import Finder
+from overexplain.knowledge.facts import no_facts, read_facts
+from overexplain.knowledge.region import Region
+from overexplain.knowledge.settle import Settled, Settler
+from overexplain.knowledge.sides import Labelled, Sides, find_sides
+from overexplain.knowledge.witnesses import check_witness
+from overexplain.log.querylog import QueryLog
+
+
+@final
+class Known:
+    """What a log says; it raises InconsistentLog if no model fits. `earlier` is what was known before rows were added."""
+
+    def __init__(self, log: QueryLog, tolerance: float | None, earlier: Known | None = None) -> None:
+        self.log, self.tolerance, self.rows = log, tolerance, len(log)
+        self.answers: Mapping[int, Answer] = answers_of(log, tolerance)
+        self.region: Region | None = None
+        self._lock = threading.RLock()
+        self._settler: Settler | CaseSettler | None = None
+        if log.dimension is None or not len(log):
+            self.sides, self.facts = Sides(np.zeros(0, dtype=np.int8)), no_facts(log.dimension or 0)
+            return
+        self.sides = find_sides(log, self.answers, tolerance, Finder(), None if earlier is None else earlier.sides)
+        self.facts = read_facts(log, log.dimension, self.sides.labels, tolerance)
+        if not len(self.facts.rows) and not self.facts.explained:
+            return
+        if earlier is not None and earlier.region is not None and self._adds_nothing(earlier):
+            self.region = earlier.region
+            return
+        self.region = Region(self.facts)
+        # Labels alone: an interior that the gauge proved is a model that fits. Otherwise the exact step has to find one.
+        if not (self.facts.is_linear and self.region.gauge is not None):
+            self.settler()
+
+    def _adds_nothing(self, earlier: Known) -> bool:
+        """True if the rows added are labels that were certain already: the cone stays as it is."""
+        assert earlier.region is not None
+        new = slice(earlier.rows, len(self.log))
+        if len(self.facts.explained) != len(earlier.facts.explained) or not self.log.labels[new].all():
+            return False
+        return bool(np.array_equal(earlier.region.codes(np.array(self.log.points[new])), self.log.labels[new]))
+
+    def settler(self) -> Settler | CaseSettler:
+        """The exact step; raises if no model fits the log."""
+        with self._lock:
+            if self._settler is None:
+                self._settler = self._make_settler()
+            return self._settler
+
+    def _make_settler(self) -> Settler | CaseSettler:
+        filled, evidence = self._filled(), Finder()
+        if self.facts.unsided:
+            cases = CaseSettler(self.log, self.facts, self.sides.labels, self.answers, filled, self.tolerance, evidence)
+            if cases.centre is not None:
+                return cases
+        answers = Labelled(self.answers, filled)
+        settler = settler_of(self.facts, answers, evidence)
+        if not settler.find_centre(None if self.region is None else self.region.centre()):
+            raise_conflict(self.log, self.facts, answers, self.sides, self.tolerance)
+        if self.region is not None:
+            settler.suggest = self.region.opponent
+        return settler
+
+    def _filled(self) -> dict[int, int]:
+        known = {lemma.row: lemma.label for lemma in self.sides.lemmas}
+        return {**known, **dict(self.sides.assumed)}
+
+    def proof(self, x: FloatArray, settled: Settled) -> Certificate | Disagreement:
+        """What settled a point, as an object that anyone can check; it has been checked."""
+        proof: Certificate | Disagreement
+        if settled.yes is not None and settled.no is not None:
+            yes, no = (ProofModel(tuple(m[0]), m[1]) for m in (settled.yes, settled.no))
+            proof = Disagreement(tuple(x.tolist()), yes, no, self.sides.assumed, self.tolerance)
+        else:
+            rows = {term.row for term in (*settled.terms, *settled.reverse)}
+            proof = Certificate.about(
+                self.log, x, settled.verdict, settled.terms, reverse=settled.reverse,
+                lemmas=self._lemmas(rows), assumed=self.sides.assumed, tolerance=self.tolerance,
+            )  # fmt: skip
+        return self._with_lengths(proof)
+
+    def _with_lengths(self, proof: Certificate | Disagreement) -> Certificate | Disagreement:
+        """The proof with the evidence for lengths that the checker cannot find by itself."""
+        find = Finder()
+        if isinstance(proof, Certificate):
+            point = None if proof.point is None else exact(np.array(proof.point))
+            check_certificate(
+                self.answers, proof.terms, point, int(proof.verdict or 1), reverse=proof.reverse, lemmas=proof.lemmas,
+                assumed=proof.assumed, lengths=find,
+            )  # fmt: skip
+        else:
+            for model in (proof.yes, proof.no):
+                check_witness(self.answers, model.normal, model.offset, assumed=proof.assumed, lengths=find)
+        return replace(proof, lengths=find.lengths)
+
+    def _lemmas(self, rows: set[int | None]) -> list[Lemma]:
+        """The lemmas that some rows rest on, in order."""
+        needed = set(rows)
+        for lemma in reversed(self.sides.lemmas):
+            if lemma.row in needed:
+                needed |= {term.row for term in lemma.terms}
+        return [lemma for lemma in self.sides.lemmas if lemma.row in needed]

@@ -1,0 +1,149 @@
+"""What one answer of a log promises about every consistent model, in exact numbers. Standard library only."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any, NamedTuple
+
+from overexplain.errors import CertificateInvalid
+from overexplain.knowledge.enclosures import ZERO, Enclosure, Evidence, Length, enclose, product, root
+
+YES, NO, BOUNDARY = 1, -1, 2
+
+LARGEST_BITS = 250_000
+"""Longer numerators and common denominators are refused: no honest proof needs them, and they would take for ever."""
+
+FLOAT64_ANSWER = Fraction(1, 2**40)
+
+
+@dataclass(frozen=True)
+class Answer:
+    """One row of a log in exact numbers. `distance` is the norm's written form.
+
+    A tolerance of None is float64 rounding: `rounding`·(‖x‖ + ‖x'‖).
+    """
+
+    point: tuple[Fraction, ...]
+    label: int | None = None
+    explanation: tuple[Fraction, ...] | None = None
+    distance: Any = None
+    tolerance: Fraction | None = None
+    slack: Fraction | None = ZERO
+    rounding: Fraction = FLOAT64_ANSWER
+
+    @property
+    def step(self) -> tuple[Fraction, ...]:
+        """w = x' − x."""
+        assert self.explanation is not None
+        return tuple(b - a for a, b in zip(self.point, self.explanation, strict=True))
+
+    @cached_property
+    def whole(self) -> tuple[tuple[int, ...], int]:
+        """The point as whole numbers over one denominator."""
+        return whole(self.point)
+
+    @property
+    def is_used(self) -> bool:
+        """True if the explanation says anything.
+
+        One of an unknown distance does only if it is exact; a merely valid one (slack None) only without a tolerance: it is
+        the served float point itself, and its own label is what is promised.
+        """
+        if self.explanation is None:
+            return False
+        if self.slack is None:
+            return not self.tolerance
+        return self.distance is not None or self.tolerance == 0
+
+
+def whole(numbers: Sequence[Fraction]) -> tuple[tuple[int, ...], int]:
+    """(numerators, their one denominator)."""
+    below = math.lcm(*(number.denominator for number in numbers))
+    return tuple(number.numerator * (below // number.denominator) for number in numbers), below
+
+
+class Promise(NamedTuple):
+    """The numbers in an explained row's facts; a steepness ≤ 0 and a flip of None promise nothing."""
+
+    tolerance: Fraction = ZERO
+    margin: Fraction = ZERO
+    steepness: Fraction = ZERO
+    squared: Fraction | None = None  # the steepness squared, which is rational for ℓ2 and its kin
+    flip: Fraction | None = None
+
+
+def promise(answer: Answer, evidence: Evidence, *, strong: bool) -> Promise:
+    """The facts' numbers, rounded such that they hold for certain, or (strong) such that nothing less will do."""
+    if not answer.is_used:
+        return Promise()
+    if answer.distance is None or answer.slack is None:
+        return Promise(flip=ZERO)
+    low, high = enclose(answer.distance, answer.step, evidence)
+    tolerance = _tolerance(answer, evidence)[0 if strong else 1]
+    length, stretch = high if strong else low, 1 + answer.slack
+    steepness = length - 2 * tolerance
+    squared = product(answer.distance, answer.step, answer.step)
+    if squared is not None:
+        squared = max(ZERO, squared - tolerance * tolerance)
+        steepness = root(squared)[1 if strong else 0]
+    flip = tolerance * stretch / (length - tolerance) if length > tolerance else None
+    return Promise(tolerance, max(ZERO, length - tolerance) / stretch, steepness, squared, flip)
+
+
+def _tolerance(answer: Answer, evidence: Evidence) -> Enclosure:
+    if answer.tolerance is not None:
+        return answer.tolerance, answer.tolerance
+    assert answer.explanation is not None
+    ends = [enclose(answer.distance, x, evidence) for x in (answer.point, answer.explanation)]
+    return answer.rounding * (ends[0][0] + ends[1][0]), answer.rounding * (ends[0][1] + ends[1][1])
+
+
+def assumption(log: Mapping[int, Answer], assumed: Sequence[tuple[int, int]]) -> dict[int, int]:
+    """The one label that is assumed, if any: some row's, Yes, of a log that has none."""
+    if not assumed:
+        return {}
+    row, label = assumed[0]
+    if len(assumed) > 1 or label != YES or type(row) is not int or row not in log:
+        raise CertificateInvalid(f"what may be assumed is that one row of the log is Yes, got {list(assumed)!r}")
+    if any(answer.label is not None for answer in log.values()):
+        raise CertificateInvalid("it assumes a label although the log has labels: they decide which side is Yes")
+    return {row: YES}
+
+
+def as_evidence(lengths: Sequence[Length] | Evidence) -> Evidence:
+    """A way to look up the lengths of a proof."""
+    if callable(lengths):
+        return lengths
+    known: dict[tuple[Fraction, ...], list[Length]] = {}
+    for length in lengths:
+        numbers = [*length.vector, *(amount for _, amount in length.parts), *length.functional]
+        refuse_inexact(numbers, "the evidence for a length")
+        known.setdefault(tuple(length.vector), []).append(length)
+    return lambda _, x: known.get(tuple(x), ())
+
+
+def fits(answer: Answer, row: Any, dimension: int) -> None:
+    """None if the row has this many features; raises otherwise."""
+    if len(answer.point) != dimension or len(answer.explanation or answer.point) != dimension:
+        raise CertificateInvalid(f"row {row} has not {dimension} features")
+
+
+def refuse_inexact(numbers: Sequence[Any], who: str) -> None:
+    """None if all numbers are rational ones that can be computed with; raises otherwise, e.g. for floats."""
+    for number in numbers:
+        if type(number) is not Fraction and type(number) is not int:
+            raise CertificateInvalid(f"{who} has the number {number!r}; a proof has exact fractions only")
+    refuse_unwieldy(numbers, who)
+
+
+def refuse_unwieldy(numbers: Iterable[Fraction | int], who: str) -> None:
+    """None if the numbers have a common denominator of reasonable length; raises otherwise."""
+    below = 1
+    for number in numbers:
+        below = math.lcm(below, number.denominator)
+        if max(below.bit_length(), number.numerator.bit_length()) > LARGEST_BITS:
+            raise CertificateInvalid(f"{who}: fractions too long to be computed with (over {LARGEST_BITS:,} bits)")

@@ -1,0 +1,229 @@
+"""The fast side of knowledge: facts in, codes for millions of points out, each resting on a bound that holds in float64."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from overexplain.geometry.arrays import FloatArray
+from overexplain.geometry.hyperplane import NO
+from overexplain.geometry.norm import UNIT_ROUNDOFF
+from overexplain.knowledge.cone import Cone, build_cone
+from overexplain.knowledge.facts import Facts, OnPlane, OnSide, Steepest
+from overexplain.knowledge.gauge.fit import Gauge, NoInterior, fit_gauge
+from overexplain.knowledge.gauge.view import View
+from overexplain.knowledge.program import column_exponents
+from overexplain.knowledge.settle import Model
+from overexplain.knowledge.smooth import OPEN, smooth_codes, smooth_facts
+from overexplain.knowledge.span import Span
+
+UNKNOWN = 0
+WIDE = 2.0
+"""How much larger than its reach a cone is searched when the charge for tolerances is worked out."""
+
+
+@final
+class Region:
+    """Codes of points: +1, −1, 0 (two consistent models disagree) or OPEN (3): to be settled exactly.
+
+    `trusted`: a 0 is proved. Otherwise it only says that the linear rows leave the point open.
+    """
+
+    def __init__(self, facts: Facts, start: FloatArray | None = None) -> None:
+        self.facts = facts
+        vectors = [
+            facts.queries(),
+            *(np.append(f.point, -1.0)[None, :] for f in facts.explained if hasattr(f, "point")),
+        ]
+        self.exponents = column_exponents(np.vstack(vectors))
+        self.smooth = smooth_facts(facts)
+        self.cone: Cone = build_cone(facts, -self.exponents)
+        self.span: Span | None = None
+        self.gauge: Gauge | None = None
+        self.view: View | None = None
+        self.columns: NDArray[np.intp] = np.arange(facts.dimension + 1)
+        if facts.is_linear and len(self.cone.rows) and self.cone.core.exact is None:
+            self.span = Span.of(self.cone.rows, self.exponents)
+            if self.span.is_whole:
+                self.span = None
+            else:
+                self.columns = self.span.pivots
+        self._fit(start)
+        self.trusted = self.gauge is not None and self.cone.is_complete and self._core_keeps()
+
+    @property
+    def is_empty(self) -> bool:
+        """True if nothing is known."""
+        return not len(self.cone.rows)
+
+    @property
+    def _has_no(self) -> bool:
+        return bool((self.facts.sides == NO).any()) or any(
+            isinstance(f, OnSide) and f.side == NO for f in self.facts.explained
+        )
+
+    def _fit(self, start: FloatArray | None) -> None:
+        if self.is_empty:
+            return
+        rows, errors, self._kept = self.cone.reduced()
+        if self.span is not None:
+            rows, errors = rows[:, self.columns], errors[:, self.columns]
+        exact = self.facts.is_linear and self.cone.core.exact is None
+        dimension = rows.shape[1]
+        if not len(rows) or not dimension:
+            return
+        if self.cone.core.exact is not None and np.linalg.matrix_rank(rows / np.abs(rows).max()) < dimension:
+            return
+        try:
+            self.gauge = fit_gauge(rows, None if exact else errors, None if start is None else self._coordinates(start))
+        except NoInterior:
+            return
+        self.view = self._view(exact)
+
+    def _coordinates(self, model: FloatArray) -> FloatArray:
+        if self.span is not None:
+            return model[self.columns]
+        return self.cone.core.coordinates(model)
+
+    def _view(self, exact: bool) -> View | None:
+        """How points are seen by the gauge, with what tolerances cost over its whole reach."""
+        assert self.gauge is not None
+        if exact and self.span is None:
+            return View.of(self.gauge)
+        if self.span is not None:
+            return View.of(self.gauge, has_offset=False)
+        core = self.cone.core
+        view = View.of(self.gauge, core.basis)
+        extent = np.abs(core.basis) @ (np.abs(self.gauge.centre) + WIDE * np.abs(self.gauge.spread) @ self.gauge.reach)
+        rounded = 8 * UNIT_ROUNDOFF * (core.basis.shape[1] + 2) * extent
+        spill = rounded
+        if core.equalities:
+            lengths = self.cone.lengths()
+            widths = []
+            for equality in core.equalities:
+                longest = lengths[equality.number] if equality.number >= 0 else np.zeros(len(extent))
+                if np.isnan(longest).any():
+                    return None
+                widths.append(
+                    equality.width * float(np.abs(longest) @ extent)
+                    + 8 * UNIT_ROUNDOFF * float(np.abs(equality.row) @ extent)
+                )
+            spill = rounded + 2 * np.abs(core.lift) @ np.array(widths)
+        room = -(self.cone.rows @ (core.basis @ self.gauge.centre))
+        cost = np.abs(self.cone.rows) @ spill
+        kept = self._kept
+        if not (room[kept] > 0).all():
+            return None
+        relax = float((cost[kept] / room[kept]).max(initial=0.0)) * (1 + 1e-6)
+        if not relax < 0.5:
+            return None
+        return replace(view, error=view.error + spill * (1 + 1e-6), relax=relax)
+
+    def _core_keeps(self) -> bool:
+        """True if rounding cannot take a model of the core out of the tolerances, so that the rows say everything.
+
+        In units of t a consistent model has |a_i| ≤ ‖e_i‖ and |b| ≤ ‖x'‖ + τ; how far the core's equalities are off then is bounded
+        by the size of their rows on its basis.
+        """
+        core = self.cone.core
+        if not core.equalities:
+            return True
+        inverse = np.abs(np.linalg.pinv(core.basis))
+        planes = [f for f in self.facts.explained if isinstance(f, OnPlane) and f.norm is not None]
+        for number, norm in enumerate(self.facts.norms):
+            points = [f for f in planes if f.norm is norm or f.norm == norm]
+            if not points:
+                return False
+            size = np.append(
+                norm.units(self.facts.dimension), max(float(norm(f.point)) + f.tolerance for f in points[:1])
+            )
+            spread = inverse @ size
+            for equality in core.equalities:
+                if equality.number == number:
+                    off = np.abs(equality.row @ core.basis) + 4 * UNIT_ROUNDOFF * len(size) * (
+                        np.abs(equality.row) @ np.abs(core.basis)
+                    )
+                    if not float(off @ spread) <= 0.5 * max(equality.width, 1e-300):
+                        return False
+        # A coordinate that hardly moved is neither fixed nor free of its row's own margin: leave those to the exact step.
+        for fact in self.facts.explained:
+            if isinstance(fact, Steepest) and fact.tolerance > 0:
+                moved = np.abs(fact.step) * fact.norm.units(len(fact.step))
+                if np.any((moved > 0) & (moved <= 1e-6 * fact.length)):
+                    return False
+            if isinstance(fact, OnSide) and fact.norm is not None and fact.norm not in [f.norm for f in planes]:
+                return False
+        return True
+
+    def centre(self) -> Model | None:
+        """A model inside, in rationals; the caller has it checked."""
+        if self.gauge is None:
+            return None
+        if self.span is None:
+            return self.cone.core.model(self.gauge.centre)
+        whole = np.zeros(self.facts.dimension + 1)
+        whole[self.columns] = self.gauge.centre
+        return rationals(whole)
+
+    def opponent(self, x: FloatArray) -> Model | None:
+        """A model inside that disagrees with the centre about x, if the gauge has one; the caller has it checked."""
+        if self.gauge is None or self.view is None:
+            return None
+        asked = x if self.span is None else np.append(x, -1.0)[self.columns]
+        if self.span is not None and not self.span.reached(np.append(x, -1.0)[None, :], self.exponents)[0]:
+            return None
+        z = self.gauge.opponent(self.view, asked)
+        if z is None:
+            return None
+        inside = self.gauge.centre + self.gauge.spread @ z
+        if self.span is None:
+            return self.cone.core.model(inside)
+        whole = np.zeros(self.facts.dimension + 1)
+        whole[self.columns] = inside
+        return rationals(whole)
+
+    def codes(self, X: FloatArray) -> NDArray[np.int8]:
+        """A code for every point (row)."""
+        codes = np.full(len(X), OPEN, dtype=np.int8)
+        if self.is_empty:
+            codes[:] = UNKNOWN
+            return codes
+        todo = np.arange(len(X))
+        for fact in self.smooth:
+            codes[todo] = smooth_codes(fact, X[todo])
+            todo = todo[codes[todo] == OPEN]
+        if self.smooth or not len(todo):
+            return codes
+        if self.span is not None:
+            queries = np.hstack([X, -np.ones((len(X), 1))])
+            inside = self.span.reached(queries, self.exponents)
+            codes[~inside] = UNKNOWN
+            if self.gauge is not None and self.view is not None and inside.any():
+                found = self.gauge.decide(self.view, queries[np.ix_(inside, self.columns)])
+                if (
+                    not self._has_no
+                ):  # a model out of reach has every logged point, and this one, on its plane: that is Yes
+                    found[found == NO] = UNKNOWN
+                codes[inside] = found
+            return codes
+        if self.gauge is None or self.view is None:
+            return codes
+        return self._decide(X)
+
+    def _decide(self, X: FloatArray) -> NDArray[Any]:
+        assert self.gauge is not None
+        assert self.view is not None
+        found = self.gauge.decide(self.view, X)
+        if not self.trusted:
+            found[found == UNKNOWN] = OPEN
+        return found
+
+
+def rationals(whole: FloatArray) -> Model:
+    """Floats as the rationals they are."""
+    exact = [Fraction(float(v)) for v in whole]
+    return exact[:-1], exact[-1]

@@ -1,0 +1,423 @@
+"""One point, settled with a proof: the slow and exact way, for ties and for whoever asks why.
+
+A float64 program suggests weights or a model; both are turned into rationals, repaired where rounding left a gap that a Hölder
+term can pay for, and believed only if the checker accepts them. Where the suggestion fails because the answer hangs on an exact
+zero, the same program is solved in rationals.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import chain
+from typing import final
+
+import numpy as np
+
+from overexplain.errors import CertificateInvalid, SolverFailed
+from overexplain.geometry.arrays import FloatArray
+from overexplain.geometry.hyperplane import NO, YES
+from overexplain.knowledge.checker import Answer, Term, check_certificate
+from overexplain.knowledge.core import Core
+from overexplain.knowledge.enclosures import Evidence
+from overexplain.knowledge.exact import ONE, ZERO, OutOfTime, solve
+from overexplain.knowledge.facts import Facts, OnPlane
+from overexplain.knowledge.program import Program, Solution
+from overexplain.knowledge.rational_norms import exact_maximizer
+from overexplain.knowledge.smooth import smooth_facts, steepest_weight
+from overexplain.knowledge.terms import TermMaker
+from overexplain.knowledge.verdicts import Verdict
+from overexplain.knowledge.witnesses import check_witness
+
+Exact = tuple[Fraction, ...]
+Model = tuple[list[Fraction], Fraction]
+
+CLOSE = 1e-7
+"""Facts that a model keeps with less room than this (relatively) take part in the exact step."""
+
+SMALL = 48
+"""So few columns all take part."""
+
+
+@dataclass(frozen=True)
+class Settled:
+    """A verdict and what proves it: terms (and the reverse, on the plane), or two models; nothing if undecided."""
+
+    verdict: Verdict
+    terms: tuple[Term, ...] = ()
+    reverse: tuple[Term, ...] = ()
+    yes: Model | None = None
+    no: Model | None = None
+
+
+UNDECIDED = Settled(Verdict.UNDECIDED)
+
+
+@final
+class Settler:
+    """Settles points for one set of facts. `answers` are the same rows in exact numbers, sides filled in."""
+
+    def __init__(
+        self,
+        answers: Mapping[int, Answer],
+        facts: Facts,
+        core: Core,
+        program: Program,
+        evidence: Evidence,
+        deadline: float | None,
+    ) -> None:
+        self.answers, self.facts, self.core, self.program = answers, facts, core, program
+        self.evidence, self.deadline = evidence, deadline
+        self.maker = TermMaker(program, answers, evidence)
+        self.centre: Model | None = None
+        self.suggest: Callable[[FloatArray], Model | None] = lambda _: None
+
+    # What is believed: only what the checker accepts.
+
+    def proves(self, terms: Sequence[Term], point: Exact | None, verdict: int, reverse: Sequence[Term] = ()) -> bool:
+        """True if the checker accepts the terms."""
+        try:
+            check_certificate(self.answers, terms, point, verdict, reverse=reverse, lengths=self.evidence)
+        except CertificateInvalid:
+            return False
+        return True
+
+    def keeps(self, model: Model | None) -> bool:
+        """True if the checker accepts the model as one that could have given every answer."""
+        if model is None:
+            return False
+        try:
+            check_witness(self.answers, model[0], model[1], lengths=self.evidence)
+        except CertificateInvalid:
+            return False
+        return True
+
+    # The log as a whole.
+
+    def find_centre(self, suggestion: Model | None) -> bool:
+        """True if a consistent model is known, the suggested one or one found by the exact step."""
+        for found in (suggestion, *self._middles()):
+            if self.keeps(found):
+                self.centre = found
+                return True
+        try:
+            outcome = self._exact(None, 1)
+        except SolverFailed:
+            return False
+        if isinstance(outcome, tuple) and self.keeps(outcome):
+            self.centre = outcome
+        return self.centre is not None
+
+    def _middles(self) -> Iterator[Model]:
+        """Models that keep the facts in float64, as they are and moved into the core."""
+        try:
+            model, _ = self.program.middle()
+            exact = [Fraction(float(v)) for v in model]
+            if any(exact[:-1]):
+                yield exact[:-1], exact[-1]
+                yield self.core.model(self.core.coordinates(model / np.abs(model).max()))
+            for fact in smooth_facts(self.facts):
+                normal = -fact.side * np.asarray(fact.norm.gradient(fact.step))
+                shown = np.append(normal, normal @ fact.explanation)
+                yield self.core.model(self.core.coordinates(shown / np.abs(shown).max()))
+        except (SolverFailed, np.linalg.LinAlgError, OverflowError, ValueError):
+            return
+
+    def contradiction(self) -> list[Term] | None:
+        """Terms that prove that no model gave these answers, if they can be found."""
+        try:
+            outcome = self._exact(None, 1)
+        except SolverFailed:
+            return None
+        if isinstance(outcome, list) and self.proves(outcome, None, 1):
+            return outcome
+        return None
+
+    # One point.
+
+    def settle(self, x: FloatArray, suggest: bool = True) -> Settled:
+        """The verdict on a point and its proof; without `suggest` the fast side is not asked again."""
+        point = tuple(Fraction(float(v)) for v in x)
+        own = self._own_label(point)
+        if own is not None:
+            return own
+        stages: list[Callable[[], Settled | None]] = [lambda: self._by_one_step(point, x)]
+        if self.centre is None:  # irrational lengths and no tolerance: no model can be checked, a certificate can
+            stages += [lambda: self._by_float(point, x, YES), lambda: self._by_float(point, x, NO)]
+        else:
+            sign = YES if self._says(self.centre, point) >= 0 else NO
+            if suggest:
+                stages.append(lambda: self._by_suggestion(point, x, sign))
+            stages += [
+                lambda: self._by_float(point, x, sign),
+                lambda: self._by_nudging(point),
+                lambda: self._by_exact(point, sign),
+            ]
+        for stage in stages:
+            try:
+                settled = stage()
+            except SolverFailed:
+                continue
+            if settled is not None:
+                return settled
+        return UNDECIDED
+
+    def _by_one_step(self, point: Exact, x: FloatArray) -> Settled | None:
+        """Settled by one explanation under a smooth distance: its plane, its step, and a Hölder term for the rest."""
+        for fact in smooth_facts(self.facts):
+            sign, kappa = steepest_weight(fact, x)
+            if sign == 0:
+                continue
+            step = [-fact.side * Fraction(kappa) * w for w in fact.exact_step]
+            apart = [sign * (a - Fraction(b)) for a, b in zip(point, fact.explanation.tolist(), strict=True)]
+            terms = [
+                Term("plane", ONE, fact.row, sign=sign),
+                Term("steepest", Fraction(kappa), fact.row),
+                Term("hoelder", ONE, fact.row, vector=tuple(a - b for a, b in zip(apart, step, strict=True))),
+            ]
+            if self.proves(terms, point, sign):
+                return Settled(Verdict(sign), tuple(terms))
+        return None
+
+    def limit(self, deadline: float | None) -> None:
+        """Stop at this time (time.monotonic)."""
+        self.deadline = deadline
+
+    def _by_suggestion(self, point: Exact, x: FloatArray, sign: int) -> Settled | None:
+        """Settled if the fast side knows a model on the other side than the centre."""
+        other = self.suggest(x)
+        if other is None:
+            return None
+        other = self._towards_centre(other, point, sign)
+        return None if other is None else self._disagreement(point, sign, other)
+
+    def _own_label(self, point: Exact) -> Settled | None:
+        """A labelled point keeps its label."""
+        row = self._logged.get(point)
+        if row is None:
+            return None
+        label = self.answers[row].label
+        term = Term("side", ONE, row)
+        evidence = (term,)
+        return Settled(Verdict(label), evidence) if label and self.proves(evidence, point, label) else None
+
+    @property
+    def _logged(self) -> dict[Exact, int]:
+        if not hasattr(self, "_index"):
+            self._index = {
+                tuple(map(Fraction, self.facts.points[k].tolist())): int(row) for k, row in enumerate(self.facts.rows)
+            }
+            for fact in self.facts.explained:
+                if hasattr(fact, "side") and hasattr(fact, "point"):
+                    self._index.setdefault(tuple(map(Fraction, fact.point.tolist())), fact.row)
+        return self._index
+
+    def _says(self, model: Model, point: Exact) -> Fraction:
+        return sum((a * v for a, v in zip(model[0], point, strict=True)), -model[1])
+
+    def _by_float(self, point: Exact, x: FloatArray, sign: int) -> Settled | None:
+        """Settled by a float64 program and a repair, if there is room for one."""
+        target = sign * np.append(x, -1.0)
+        solution = self.program.solve(target, good_enough=1e-6)
+        if solution.value < -1e-9 * solution.scale:
+            other = self._opponent(solution, point, sign)
+            if other is not None:
+                return self._disagreement(point, sign, other)
+            return None
+        terms = self.maker.repaired(solution, point, sign)
+        if terms is None or not self.proves(terms, point, sign):
+            return None
+        if any(isinstance(f, OnPlane) for f in self.facts.explained) and solution.value <= 1e-9 * solution.scale:
+            return None  # so close that the point may lie on the plane: the exact step says
+        return Settled(Verdict(sign), tuple(terms))
+
+    def _disagreement(self, point: Exact, sign: int, other: Model) -> Settled:
+        assert self.centre is not None
+        models = (self.centre, other) if sign == YES else (other, self.centre)
+        return Settled(Verdict.UNKNOWN, yes=models[0], no=models[1])
+
+    def _opponent(self, solution: Solution, point: Exact, sign: int) -> Model | None:
+        """A consistent model on the other side than the centre, between it and the one the program found."""
+        if self.centre is None:
+            return None
+        try:
+            there = self.core.model(self.core.coordinates(solution.model / max(np.abs(solution.model).max(), 1e-300)))
+        except (np.linalg.LinAlgError, ValueError, OverflowError):
+            return None
+        return self._towards_centre(there, point, sign)
+
+    def _towards_centre(self, there: Model, point: Exact, sign: int) -> Model | None:
+        """The given model, moved towards the centre until it keeps every fact, if it still disagrees with the centre then."""
+        assert self.centre is not None
+        size = max(abs(v) for v in (*self.centre[0], self.centre[1]))
+        other = max(abs(v) for v in (*there[0], there[1])) or ONE
+        here = [v / size for v in (*self.centre[0], self.centre[1])]
+        for exponent in (None, -50, -40, -30, -22, -16, -11, -7, -4, -2):
+            share = ZERO if exponent is None else Fraction(2) ** exponent
+            mixed = [share * a + (1 - share) * b / other for a, b in zip(here, (*there[0], there[1]), strict=True)]
+            model = (mixed[:-1], mixed[-1])
+            said = self._says(model, point)
+            if (said >= 0 if sign == YES else said < 0) or not any(model[0]):
+                break
+            if self.keeps(model):
+                return model
+        return None
+
+    # The exact step.
+
+    def _by_exact(self, point: Exact, sign: int) -> Settled | None:
+        """Settled by the program in rationals."""
+        first = self._exact(point, sign)
+        touching = self._touching
+        if isinstance(first, tuple):
+            other = self._mixed(first, point, sign)
+            return None if other is None else self._disagreement(point, sign, other)
+        second = self._exact(point, -sign)
+        if isinstance(second, list) and self._is_zero(first, second, point, sign):
+            terms, reverse = (first, second) if sign == YES else (second, first)
+            if self.proves(terms, point, Verdict.BOUNDARY, reverse):
+                return Settled(Verdict.BOUNDARY, tuple(terms), tuple(reverse))
+        if self.proves(first, point, sign):
+            return Settled(Verdict(sign), tuple(first))
+        # Not strict: some consistent model has the point on its plane, and the prices of the program are one.
+        if sign == NO:
+            for model in chain([touching], self._leaning(point)):
+                if model is not None and self._says(model, point) == 0 and self.keeps(model):
+                    return self._disagreement(point, sign, model)
+        return None
+
+    def _leaning(self, point: Exact) -> Iterator[Model | None]:
+        """Models that have the point on their plane and lean some way: one that does not lean at all may be no model."""
+        for i in range(self.facts.dimension):
+            for way in (ONE, -ONE):
+                lean = [ZERO] * (self.facts.dimension + 1)
+                lean[i] = way
+                try:
+                    self._exact(point, NO, lean)
+                except OutOfTime:
+                    raise
+                except SolverFailed:  # no model leans that way
+                    continue
+                yield self._touching
+
+    def _is_zero(self, first: list[Term], second: list[Term], point: Exact, sign: int) -> bool:
+        yes, no = (first, second) if sign == YES else (second, first)
+        return not self.proves(no, point, NO) and bool(yes)
+
+    def _mixed(self, model: Model, point: Exact, sign: int) -> Model | None:
+        """A model of the closed cone, moved into it: No holds strictly."""
+        assert self.centre is not None
+        for exponent in (0, -4, -12, -30, -60, -120):
+            share = Fraction(2) ** exponent
+            mixed = [
+                a + share * b for a, b in zip((*model[0], model[1]), (*self.centre[0], self.centre[1]), strict=True)
+            ]
+            candidate = (mixed[:-1], mixed[-1])
+            said = self._says(candidate, point)
+            if (said < 0 if sign == YES else said >= 0) and self.keeps(candidate):
+                return candidate
+        return None
+
+    def _exact(self, point: Exact | None, sign: int, lean: list[Fraction] | None = None) -> list[Term] | Model:
+        """Terms that add up to the target, as strict as can be; or a model of the closed cone that forbids it.
+
+        Without a point: terms that prove a contradiction, or a consistent model. A model that touches has `lean`·(a, b) > 0.
+        """
+        d, k = self.facts.dimension + 1, len(self.program.norms)
+        self._touching: Model | None = None
+        goal = [ZERO] * d if point is None else [sign * v for v in (*point, Fraction(-1))]
+        chosen = self._candidates(point, sign)
+        for _ in range(200):
+            if self.deadline is not None and time.monotonic() > self.deadline:
+                raise OutOfTime("out of time")
+            columns, gains = [], []
+            for c in chosen:
+                column, strict = self.maker.column(c)
+                columns.append(column)
+                gains.append(ONE if strict else ZERO)
+            for n in range(k):  # what is left of β
+                columns.append([*[ZERO] * (d + n), -ONE, *[ZERO] * (k - n - 1)])
+                gains.append(ONE)
+            if lean is not None:
+                columns.append([*lean, *[ZERO] * k])
+                gains.append(ONE)
+            target = [*goal, *[ZERO] * k]
+            if point is None:  # weights whose strict part is 1, adding up to nothing
+                columns = [[*column, gain] for column, gain in zip(columns, gains, strict=True)]
+                outcome = solve(columns, [*target, ONE], [ZERO] * len(columns), self.deadline)
+            else:
+                outcome = solve(columns, target, gains if sign == NO else [ZERO] * len(columns), self.deadline)
+            if outcome.weights is not None and not outcome.unbounded and not (point is not None and sign == NO):
+                return self.maker.terms(dict(zip(chosen, outcome.weights, strict=False)))
+            if outcome.unbounded:
+                raise SolverFailed("the log contradicts itself")
+            model = (outcome.prices[: d - 1], outcome.prices[d - 1])
+            broken = self._broken(model, [-price for price in outcome.prices[d : d + k]], chosen)
+            if broken:
+                chosen += broken
+                continue
+            if outcome.weights is None:
+                return model
+            if all(g == 0 or w == 0 for g, w in zip(gains, outcome.weights, strict=True)):
+                self._touching = model
+            return self.maker.terms(dict(zip(chosen, outcome.weights, strict=False)))
+        raise SolverFailed("the exact step did not end")
+
+    def _candidates(self, point: Exact | None, sign: int) -> list[int]:
+        """Columns to begin with: those that a float64 solution uses or nearly touches."""
+        total = len(self.program)
+        if total <= SMALL:
+            return list(range(total))
+        if point is None:
+            return [int(c) for c in self.program.middle()[1]]
+        solution = self.program.solve(sign * np.append([float(v) for v in point], -1.0))
+        used = solution.weights > 0
+        vectors = self.program.vectors
+        lengths = self.program.rights @ self.program.lengths if self.program.norms else 0.0
+        room = vectors @ solution.model - lengths
+        touched = np.abs(room) <= CLOSE * (np.abs(vectors) @ np.abs(solution.model) + np.abs(lengths))
+        return [int(c) for c in np.flatnonzero(used | touched)]
+
+    def _broken(self, model: Model, lengths: Sequence[Fraction], chosen: Sequence[int]) -> list[int]:
+        """Columns outside the chosen ones that the model breaks; new Hölder columns are added to the program."""
+        d = self.facts.dimension + 1
+        w = [*model[0], model[1]]
+        have = set(chosen)
+        float_w = np.array([float(v) for v in w])
+        vectors = self.program.vectors
+        guess = vectors @ float_w - (self.program.rights @ np.array([float(v) for v in lengths]) if lengths else 0.0)
+        doubtful = np.flatnonzero(guess <= 1e-9 * (np.abs(vectors) @ np.abs(float_w)))
+        broken = []
+        for c in doubtful:
+            if int(c) not in have:
+                column, strict = self.maker.column(int(c))
+                room = sum((a * b for a, b in zip(column[:d], w, strict=True)), ZERO)
+                room -= sum((r * t for r, t in zip(column[d:], lengths, strict=True)), ZERO)
+                if room < 0 or (strict and room == 0):
+                    broken.append(int(c))
+        for number, norm in enumerate(self.program.norms):
+            u = exact_maximizer(norm, model[0])
+            if (
+                u is not None
+                and sum((a * v for a, v in zip(model[0], u[0], strict=True)), ZERO) > u[1] * lengths[number]
+            ):
+                self.program.add_direction(number, -np.array([float(v) for v in u[0]]))
+                broken.append(len(self.program) - 1)
+        return broken[:SMALL]
+
+    def _by_nudging(self, point: Exact) -> Settled | None:
+        """Settled for a point inside the slab of an explanation: shift the centre's plane a little to either side."""
+        assert self.centre is not None
+        tolerances = [f.tolerance for f in self.facts.explained if isinstance(f, OnPlane)]
+        if not tolerances or min(tolerances) == 0:
+            return None
+        normal = self.centre[0]
+        lengths = [float(norm.dual(np.array([float(v) for v in normal]))) for norm in self.facts.norms]
+        for share in (0.9, 0.5, 0.25):
+            shift = Fraction(share * min(tolerances) * min(lengths))
+            low, high = (normal, self.centre[1] - shift), (normal, self.centre[1] + shift)
+            if self._says(low, point) >= 0 > self._says(high, point) and self.keeps(low) and self.keeps(high):
+                return Settled(Verdict.UNKNOWN, yes=low, no=high)
+        return None

@@ -1,0 +1,137 @@
+"""Labels that the log does not state but implies, and the one that may be assumed if it states none.
+
+The side of an explained row without a label is known once the other one is impossible: with it, the answers contradict each other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from overexplain.errors import CertificateInvalid, SolverFailed
+from overexplain.geometry.hyperplane import NO, YES
+from overexplain.knowledge.checker import Answer, Lemma, Term, check_certificate
+from overexplain.knowledge.enclosures import Evidence
+from overexplain.knowledge.facts import Facts, read_facts, terms_of
+from overexplain.knowledge.program import Program
+from overexplain.knowledge.terms import TermMaker
+from overexplain.log.querylog import QueryLog
+
+
+@final
+@dataclass(frozen=True)
+class Sides:
+    """The labels of all rows, stated, assumed or implied (0: not known), and why."""
+
+    labels: NDArray[np.int8]
+    lemmas: tuple[Lemma, ...] = ()
+    assumed: tuple[tuple[int, int], ...] = ()
+
+    @property
+    def oriented(self) -> bool:
+        """False if which side is Yes was assumed."""
+        return not self.assumed
+
+
+class Labelled(Mapping[int, Answer]):
+    """A log's exact rows with labels filled in."""
+
+    def __init__(self, answers: Mapping[int, Answer], labels: Mapping[int, int]) -> None:
+        self._answers, self._labels = answers, dict(labels)
+
+    def __getitem__(self, row: int) -> Answer:
+        answer = self._answers[row]
+        return replace(answer, label=self._labels[row]) if row in self._labels else answer
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self._answers)
+
+    def __len__(self) -> int:
+        return len(self._answers)
+
+
+def find_sides(
+    log: QueryLog,
+    answers: Mapping[int, Answer],
+    tolerance: float | None,
+    evidence: Evidence,
+    earlier: Sides | None = None,
+) -> Sides:
+    """The labels of a log, completed; `earlier` are sides that were implied before rows were added."""
+    labels = np.array(log.labels, dtype=np.int8)
+    assumed: tuple[tuple[int, int], ...] = ()
+    usable = [int(row) for row in log.explained if terms_of(log, int(row), tolerance) is not None]
+    open_rows = [row for row in usable if labels[row] == 0]
+    if not labels.any():
+        exact = [row for row in open_rows if getattr(terms_of(log, row, tolerance), "slack", None) == 0.0]
+        if exact:
+            assumed = ((exact[0], YES),)
+            labels[exact[0]] = YES
+            open_rows.remove(exact[0])
+    lemmas: list[Lemma] = []
+    if earlier is not None and (earlier.assumed == assumed or not earlier.assumed):
+        for lemma in earlier.lemmas:
+            if labels[lemma.row] == 0:
+                labels[lemma.row] = lemma.label
+                lemmas.append(lemma)
+                open_rows.remove(lemma.row)
+    found = True
+    while found and open_rows:
+        found = False
+        for row in list(open_rows):
+            implied = _implied(log, answers, labels, row, tolerance, evidence)
+            if implied is not None:
+                lemmas.append(implied)
+                labels[row] = implied.label
+                open_rows.remove(row)
+                found = True
+    return Sides(labels, tuple(lemmas), assumed)
+
+
+def _implied(
+    log: QueryLog,
+    answers: Mapping[int, Answer],
+    labels: NDArray[np.int8],
+    row: int,
+    tolerance: float | None,
+    evidence: Evidence,
+) -> Lemma | None:
+    """The row's label with a proof that the other one contradicts the rest."""
+    assert log.dimension is not None
+    known = {int(r): int(labels[r]) for r in np.flatnonzero(labels != log.labels)}
+    for label in (YES, NO):
+        tried = labels.copy()
+        tried[row] = -label
+        facts = read_facts(log, log.dimension, tried, tolerance)
+        terms = _contradiction(facts, Labelled(answers, {**known, row: -label}), row, label, evidence)
+        if terms is not None:
+            return Lemma(row, label, tuple(terms))
+    return None
+
+
+def _contradiction(
+    facts: Facts, answers: Mapping[int, Answer], row: int, label: int, evidence: Evidence
+) -> list[Term] | None:
+    """Terms that prove the row's point to be on side `label`, with the other side's own fact: together they add up to 0."""
+    program = Program(facts)
+    point = answers[row].point
+    try:
+        solution = program.solve(label * np.append([float(v) for v in point], -1.0), good_enough=1e-6)
+        if solution.value < -1e-9 * solution.scale:
+            return None
+        terms = TermMaker(program, answers, evidence).repaired(solution, point, label)
+    except SolverFailed:
+        return None
+    if terms is None:
+        return None
+    terms = [*terms, Term("side", Fraction(1), row)]
+    try:
+        check_certificate(answers, terms, None, 1, lengths=evidence)
+    except CertificateInvalid:
+        return None
+    return terms

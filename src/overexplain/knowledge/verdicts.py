@@ -1,0 +1,77 @@
+"""What can be said about a point: certain, open, or on the plane itself."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+from typing import TYPE_CHECKING, Any, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from overexplain.errors import InvalidInput
+from overexplain.geometry.arrays import FloatArray
+
+if TYPE_CHECKING:
+    from overexplain.knowledge.certificates import Certificate, Disagreement
+    from overexplain.knowledge.engine import Knowledge
+
+
+class Verdict(IntEnum):
+    """What a log says about a point."""
+
+    YES = 1
+    """every consistent model says Yes: a·x ≥ b"""
+    NO = -1
+    """every consistent model says No: a·x < b"""
+    UNKNOWN = 0
+    """two consistent models disagree"""
+    BOUNDARY = 2
+    """on the plane for every consistent model: a·x = b"""
+    UNDECIDED = 3
+    """a limit was hit before it was settled"""
+
+
+@final
+class Verdicts:
+    """The verdicts on some points, `codes[i]` for `points[i]`, and on demand the proof of each.
+
+    `certify` makes them. Every code rests on a proof; `proof(i)` writes it down in rational numbers.
+    """
+
+    def __init__(self, codes: NDArray[np.int8], points: FloatArray, knowledge: Knowledge) -> None:
+        self.codes, self.points, self._knowledge = codes, points, knowledge
+        self.codes.setflags(write=False)
+
+    @property
+    def oriented(self) -> bool:
+        """False if no label says which side is Yes: verdicts hold up to swapping Yes and No."""
+        return self._knowledge.oriented
+
+    def proof(self, i: int) -> Certificate | Disagreement:
+        """Why the i-th verdict is true: weights that add up to the point, or two models that disagree at it."""
+        return self._knowledge.prove(self.points[i], Verdict(int(self.codes[i])))
+
+    def counts(self) -> dict[str, int]:
+        """How many points have each verdict, by name."""
+        return {verdict.name: int(np.count_nonzero(self.codes == verdict)) for verdict in Verdict}
+
+    def to_frame(self) -> Any:
+        """A pandas DataFrame: the points and their `verdict` by name."""
+        try:
+            import pandas as pd
+        except ImportError:
+            raise InvalidInput("to_frame needs pandas: pip install 'overexplain[frames]'") from None
+        features = self._knowledge.log.features
+        frame = pd.DataFrame(self.points, columns=list(features or [f"x{k}" for k in range(self.points.shape[1])]))
+        frame["verdict"] = [Verdict(int(code)).name for code in self.codes]
+        return frame
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+    def __getitem__(self, i: int) -> Verdict:
+        return Verdict(int(self.codes[i]))
+
+    def __repr__(self) -> str:
+        said = ", ".join(f"{count} {name}" for name, count in self.counts().items() if count)
+        return f"Verdicts({said or 'no points'})"
