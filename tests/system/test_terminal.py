@@ -132,3 +132,43 @@ def test_an_error_is_wrapped_at_words(shell: Terminal) -> None:
     assert all(line.startswith("  ") for line in screen[start + 1 : end])
     message = " ".join(line.strip() for line in screen[start:end])
     assert message.endswith("cannot be read (No such file or directory); check the path")
+
+
+def ask(folder: Path, features: int, labels: int) -> None:
+    """A log of this many labels, log.jsonl."""
+    rng = np.random.default_rng(0)
+    points, normal = rng.normal(size=(labels, features)), rng.normal(size=features)
+    log = QueryLog()
+    log.add_label(points, np.where(points @ normal >= 0.3, 1, -1))
+    log.save(folder / "log.jsonl")
+
+
+def test_a_map_looks_in_a_terminal_as_in_a_pipe(shell: Terminal, tmp_path: Path) -> None:
+    ask(tmp_path, 2, 12)
+    command = [sys.executable, "-m", "overexplain", "map", "log.jsonl"]
+    environment = os.environ | {
+        "PYTHONPATH": os.pathsep.join(str(Path(entry).resolve()) for entry in sys.path if entry)
+    }
+    done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=tmp_path, env=environment)
+    lines = done.stdout.splitlines()
+    shell.type(f"clear; {shell.run} map log.jsonl; echo code $?")
+    screen, code = shell.wait_for_the_end()
+    assert code == 0
+    start = screen.index(lines[0])
+    assert [line.rstrip() for line in screen[start : start + len(lines)]] == lines
+    assert screen[start + len(lines)] == "code 0"
+
+
+def test_ctrl_c_in_a_long_certification_leaves_no_file(shell: Terminal, tmp_path: Path) -> None:
+    ask(tmp_path, 10, 500)
+    points = np.random.default_rng(1).normal(size=(20_000, 10))
+    np.savetxt(tmp_path / "points.csv", points, delimiter=",")
+    files = "-o verdicts.csv --proofs proofs.jsonl"
+    shell.type(f"clear; {shell.run} certify log.jsonl points.csv {files}; echo code $?")
+    shell.wait_for(lambda screen: any(line.startswith("proving, ") and " 0 points" not in line for line in screen))
+    shell.interrupt()
+    screen, code = shell.wait_for_the_end()
+    assert code == 130
+    assert "interrupted" in screen
+    assert not any("Traceback" in line for line in screen)
+    assert {path.name for path in tmp_path.iterdir()} == {"tmux", "log.jsonl", "points.csv"}

@@ -10,6 +10,8 @@ from typing import Annotated, Any
 import typer
 from typer import Option
 
+from overexplain.cli.options import read_ranges, read_size, read_slack
+
 Work = Callable[[], None]
 
 app = typer.Typer(
@@ -23,6 +25,15 @@ _USAGE_ERROR: Any = typer.BadParameter.__mro__[1]  # the base of all usage error
 
 Seed = Annotated[int, Option(min=0, max=2**32 - 1, help="Makes the output reproducible.")]
 AsJson = Annotated[bool, Option("--json", help="Print one JSON object and nothing else.")]
+LogFile = Annotated[Path, typer.Argument(metavar="LOG.jsonl", help="What a service was asked, and what it said.")]
+Distance = Annotated[
+    str | None, Option(metavar="NORM", help="What explanations minimise, where the log does not say: l1, l2, ...")
+]
+Tolerance = Annotated[float | None, Option(help="With --distance: how far off explanations may be.")]
+Slack = Annotated[
+    Any, Option(parser=read_slack, metavar="S|any", help="With --distance: too long by a factor up to 1 + S.")
+]
+TimeLimit = Annotated[float | None, Option(min=0, metavar="SECONDS", help="Then leave the rest undecided.")]
 
 
 class WrongUsage(Exception):
@@ -132,3 +143,113 @@ def extract(
         run_extract(request)
 
     return work
+
+
+@app.command()
+def certify(
+    log: LogFile,
+    points: Annotated[Path, typer.Argument(metavar="POINTS", help="A .csv, .jsonl or .parquet file, by feature name.")],
+    output: Annotated[
+        Path | None, Option("--output", "-o", metavar="VERDICTS.csv", help="Save the verdict on every point here.")
+    ] = None,
+    proofs: Annotated[Path | None, Option(metavar="PROOFS.jsonl", help="Save a proof of every verdict here.")] = None,
+    distance: Distance = None,
+    tolerance: Tolerance = None,
+    slack: Slack = "0",
+    time_limit: TimeLimit = None,
+    as_json: AsJson = False,
+) -> Work:
+    """Say which decisions a log already determines.
+
+    A point is YES or NO if every linear model that fits the log says so, UNKNOWN if two of them disagree. The model
+    itself is not needed. Proofs can be checked by: overexplain verify.
+    """
+    _refuse_lonely_terms(distance, tolerance, slack)
+
+    def work() -> None:
+        from overexplain.cli.certify import Request, run_certify
+        from overexplain.cli.logs import Terms
+
+        run_certify(Request(log, points, output, proofs, Terms(distance, tolerance, slack), time_limit, as_json))
+
+    return work
+
+
+@app.command(name="map")
+def draw_map(
+    log: LogFile,
+    features: Annotated[
+        str | None, Option(metavar="ACROSS,UP", help="The two features to vary, by name or number (from 0).")
+    ] = None,
+    at: Annotated[
+        Path | None, Option(metavar="POINT.json", help="Hold the others here, not at the log's medians.")
+    ] = None,
+    size: Annotated[
+        Any, Option(parser=read_size, metavar="COLSxROWS", help="How fine (61x31; pictures 121x121).")
+    ] = None,
+    ranges: Annotated[
+        Any,
+        Option("--range", parser=read_ranges, metavar="LOW:HIGH,LOW:HIGH", help="From where to where, across and up."),
+    ] = None,
+    output: Annotated[
+        Path | None, Option("--output", "-o", metavar="MAP.svg|MAP.png", help="Draw a picture instead of letters.")
+    ] = None,
+    distance: Distance = None,
+    tolerance: Tolerance = None,
+    slack: Slack = "0",
+    time_limit: TimeLimit = None,
+    as_json: AsJson = False,
+) -> Work:
+    """Draw what a log gives away, in the plane of two features.
+
+    Where every model that fits the log says Yes, where every one says No, and where it is still open. All other
+    features are held.
+    """
+    _refuse_lonely_terms(distance, tolerance, slack)
+
+    def work() -> None:
+        from overexplain.cli.logs import Terms
+        from overexplain.cli.map import Request, run_map
+
+        terms = Terms(distance, tolerance, slack)
+        run_map(Request(log, features, at, size, ranges, output, terms, time_limit, as_json))
+
+    return work
+
+
+@app.command()
+def verify(
+    proofs: Annotated[Path, typer.Argument(metavar="PROOFS.jsonl", help="One proof a line, as certify writes them.")],
+    log: LogFile,
+    verdicts: Annotated[
+        Path | None, Option(metavar="VERDICTS.csv", help="Every verdict in this file must have its proof.")
+    ] = None,
+    points: Annotated[
+        Path | None, Option(metavar="POINTS", help="Every proof must be about the point in its row here.")
+    ] = None,
+    distance: Distance = None,
+    tolerance: Tolerance = None,
+    slack: Slack = "0",
+    assume_tolerance: Annotated[
+        float | None, Option(min=0, metavar="T", help="Accept proofs that put this in place of the log's tolerances.")
+    ] = None,
+    as_json: AsJson = False,
+) -> Work:
+    """Check proofs against a log, in exact arithmetic.
+
+    Neither the model nor the program that found the proofs is needed: only the log, and fractions. Ends with exit code
+    7 if a proof is wrong or missing.
+    """
+    _refuse_lonely_terms(distance, tolerance, slack)
+
+    def work() -> None:
+        from overexplain.cli.verify import Request, run_verify
+
+        run_verify(Request(proofs, log, verdicts, points, distance, tolerance, slack, assume_tolerance, as_json))
+
+    return work
+
+
+def _refuse_lonely_terms(distance: str | None, tolerance: float | None, slack: float | None) -> None:
+    if distance is None and (tolerance is not None or slack):
+        raise WrongUsage("--tolerance and --slack need --distance, e.g. --distance l1 (only --slack any does not)")

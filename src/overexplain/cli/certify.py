@@ -1,0 +1,152 @@
+"""`overexplain certify`: which decisions does a log already determine? Every answer with its proof, if wanted."""
+
+from __future__ import annotations
+
+import csv
+from collections import Counter, deque
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, TYPE_CHECKING
+
+from overexplain._files import replacing
+from overexplain.auditing.determined import Determined
+from overexplain.cli.logs import Terms, read_log, refuse_to_overwrite, what_is_known
+from overexplain.cli.main import say
+from overexplain.cli.output import bar, print_json
+from overexplain.cli.points import PointsFile, listed, open_points
+from overexplain.geometry.arrays import FloatArray
+from overexplain.knowledge.verdicts import Verdict
+from overexplain.log.terms import without_terms
+
+if TYPE_CHECKING:
+    from overexplain.knowledge.engine import Knowledge
+    from overexplain.knowledge.verdicts import Verdicts
+
+NAMES = {int(verdict): verdict.name for verdict in Verdict}
+OWN = ("row", "verdict")
+"""The columns of the file of verdicts, besides the one that tells the points apart."""
+
+PROOFS_BETWEEN_SIGNS_OF_LIFE = 100
+
+
+@dataclass(frozen=True)
+class Request:
+    """What the command line asked for."""
+
+    log: Path
+    points: Path
+    output: Path | None
+    proofs: Path | None
+    terms: Terms
+    time_limit: float | None
+    as_json: bool
+
+
+def run_certify(request: Request) -> None:
+    """Read, certify block by block, write, print; a file is written whole or not at all."""
+    written = [path for path in (request.output, request.proofs) if path is not None]
+    refuse_to_overwrite([request.log, request.points], written, "LOG, POINTS, --output and --proofs")
+    log, dimension = read_log(request.log, request.terms)
+    with open_points(request.points, log.features, dimension) as points:
+        _say_what_is_not_used(points, request)
+        knowledge = what_is_known(log, request.log, request.time_limit)
+        counts, proofs = _certify(knowledge, points, request)
+    found = Determined(
+        counts={verdict.name: counts[verdict.name] for verdict in Verdict},
+        rows=len(log),
+        labels=int((log.labels != 0).sum()),
+        explanations=len(log.explained) - without_terms(log),
+        oriented=knowledge.oriented,
+        pinned_down=knowledge.pinned_down,
+        proofs=None if request.proofs is None else proofs,
+    )
+    if request.as_json:
+        print_json(found.to_dict())
+        return
+    from overexplain.report.certified import print_determined, print_files
+    from overexplain.report.terminal import terminal
+
+    console = terminal()
+    print_determined(found, console)
+    print_files(request.output, request.proofs, _check(request), console)
+
+
+def _check(request: Request) -> list[str]:
+    """The command that checks what was written."""
+    command = ["overexplain", "verify", str(request.proofs), str(request.log)]
+    if request.output is not None:
+        command += ["--verdicts", str(request.output), "--points", str(request.points)]
+    return command + request.terms.options
+
+
+def _certify(knowledge: Knowledge, points: PointsFile, request: Request) -> tuple[Counter[str], int]:
+    """The number of points by verdict, and of proofs, once the files asked for are written."""
+    counts: Counter[str] = Counter()
+    proofs = 0
+    with ExitStack() as files, bar("certifying") as show:
+        verdict_file = _opened(files, request.output)
+        proof_file = _opened(files, request.proofs)
+        key = _kept(points.key)
+        if verdict_file is not None:
+            _write_rows(verdict_file, [OWN if key is None else (OWN[0], key, OWN[1])])
+        for first, verdicts, keys in _blocks(knowledge, points):
+            numbers = range(first, first + len(verdicts))
+            if verdict_file is not None:
+                names = [NAMES[code] for code in verdicts.codes.tolist()]
+                columns = (numbers, names) if key is None or keys is None else (numbers, keys, names)
+                _write_rows(verdict_file, zip(*columns, strict=True))
+            if proof_file is not None:
+                for i, number in enumerate(numbers):
+                    if verdicts.codes[i] != Verdict.UNDECIDED:
+                        proof_file.write(verdicts.proof(i).to_json(row=number) + "\n")
+                        proofs += 1
+                    if i % PROOFS_BETWEEN_SIGNS_OF_LIFE == 0:
+                        show(f"proving, {number:,} points done", *points.progress())
+            counts.update(verdicts.counts())
+            show(f"certifying, {counts.total():,} points done", *points.progress())
+    return counts, proofs
+
+
+def _blocks(knowledge: Knowledge, points: PointsFile) -> Iterator[tuple[int, Verdicts, Sequence[str] | None]]:
+    """The number of a block's first point, its verdicts, and its points' keys."""
+    waiting: deque[Sequence[str] | None] = deque()  # of blocks handed out and not yet certified: it may take several
+
+    def rows() -> Iterator[FloatArray]:
+        for block in points.blocks:
+            waiting.append(block.keys)
+            yield block.points
+
+    first = 0
+    for verdicts in knowledge.certify(rows()):
+        yield first, verdicts, waiting.popleft()
+        first += len(verdicts)
+
+
+def _opened(files: ExitStack, path: Path | None) -> IO[str] | None:
+    """A file to write text to, which takes its place when everything has been written."""
+    if path is None:
+        return None
+    beside = files.enter_context(replacing(path))
+    return files.enter_context(beside.open("x", encoding="utf-8", newline=""))
+
+
+def _write_rows(file: IO[str], rows: object) -> None:
+    csv.writer(file, lineterminator="\n").writerows(rows)  # type: ignore[arg-type]
+
+
+def _kept(key: str | None) -> str | None:
+    """The column that is written beside the verdicts, unless its name means something else there."""
+    return None if key in OWN else key
+
+
+def _say_what_is_not_used(points: PointsFile, request: Request) -> None:
+    if not points.extras:
+        return
+    key = _kept(points.key)
+    if key is not None and request.output is not None:
+        say(f"note: {request.points}: {key!r} is no feature; it is kept in {request.output}")
+    else:
+        verb = "is no feature and is" if len(points.extras) == 1 else "are no features and are"
+        say(f"note: {request.points}: {listed(points.extras)} {verb} not used")

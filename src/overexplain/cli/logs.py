@@ -1,0 +1,99 @@
+"""A log from a file and what it gives away, for every command that reads one."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from overexplain.cli.main import say
+from overexplain.cli.options import ANY
+from overexplain.errors import InconsistentLog, InvalidInput
+from overexplain.geometry.mechanism import Mechanism
+from overexplain.geometry.norms import norm
+from overexplain.knowledge.engine import Knowledge
+from overexplain.log.querylog import QueryLog
+from overexplain.log.terms import with_terms, without_terms
+from overexplain.report.words import counted
+
+MOST_ROWS = 20
+
+
+@dataclass(frozen=True)
+class Terms:
+    """What the command line says about explanations whose rows do not: nothing, if there is neither distance nor slack.
+
+    `slack` is a number, or None for explanations that need not be near ones (`--slack any`).
+    """
+
+    distance: str | None = None
+    tolerance: float | None = None
+    slack: float | None = 0.0
+
+    @property
+    def mechanism(self) -> Mechanism | None:
+        """The terms as a mechanism, if any were given."""
+        if self.distance is None and self.slack is not None:
+            return None
+        distance = None if self.distance is None else norm(self.distance)
+        return Mechanism(distance, tolerance=self.tolerance, slack=self.slack)
+
+    @property
+    def options(self) -> list[str]:
+        """The terms as they stand on a command line: whoever checks a proof must state what it rests on."""
+        said = [] if self.distance is None else ["--distance", self.distance]
+        if self.tolerance is not None:
+            said += ["--tolerance", repr(self.tolerance)]
+        if self.slack != 0:
+            said += ["--slack", ANY if self.slack is None else repr(self.slack)]
+        return said
+
+
+def read_log(path: Path, terms: Terms) -> tuple[QueryLog, int]:
+    """The log in a file, under these terms where it states none, and its number of features."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        log = QueryLog.load(path)
+    for warning in caught:
+        say(f"note: {warning.message}")
+    if log.dimension is None or len(log) == 0:
+        raise InvalidInput(f"{path} has no rows: there is nothing to learn from")
+    bare, mechanism = without_terms(log), terms.mechanism
+    if mechanism is not None:
+        if not bare:
+            say(f"note: every explanation in {path} states its own terms; those given are not used")
+        return with_terms(log, mechanism), log.dimension
+    if bare:
+        said = "its terms; it is" if bare == 1 else "their terms; they are"
+        says = "says" if bare == 1 else "say"
+        say(
+            f"note: {counted(bare, 'explanation')} in {path} {says} nothing of {said} not used (--distance states them)"
+        )
+    return log, log.dimension
+
+
+def what_is_known(log: QueryLog, path: Path, time_limit: float | None) -> Knowledge:
+    """What the log gives away; a log that contradicts itself raises with its rows and the proof in one line."""
+    try:
+        return Knowledge(log, time_limit=time_limit)
+    except InconsistentLog as error:
+        if error.proof is None:
+            raise
+        found = f"{path}: no linear model fits rows {_rows(error.rows)} together: {error.proof}"
+        raise InconsistentLog(found, rows=error.rows, proof=error.proof) from None
+
+
+def refuse_to_overwrite(read: Sequence[Path], written: Sequence[Path], names: str) -> None:
+    """Raise if a file to write is there already, or if two of them all are the same file."""
+    for path in written:
+        if path.exists():
+            raise InvalidInput(f"{path}: exists already; it is not written over, give another name or remove it")
+    files = [path.resolve() for path in written]
+    if len(set(files)) < len(files) or set(files) & {path.resolve() for path in read}:
+        raise InvalidInput(f"{names} must be different files")
+
+
+def _rows(rows: Sequence[int]) -> str:
+    shown = ", ".join(map(str, rows[:MOST_ROWS]))
+    return shown if len(rows) <= MOST_ROWS else f"{shown} and {len(rows) - MOST_ROWS} more"

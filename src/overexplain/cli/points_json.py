@@ -1,0 +1,77 @@
+"""Points from JSON Lines: every line an object, name: number, or every line a list of numbers in the log's order."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from itertools import chain, islice
+from typing import IO, Any
+
+import numpy as np
+
+from overexplain.cli.points import BLOCK, Block, PointsFile, bytes_read, listed, matched, positions
+from overexplain.errors import DimensionMismatch, InvalidInput, NotFinite
+from overexplain.log.formats import parse_json
+
+_LARGEST = float(np.finfo(np.float64).max)
+
+
+def read_json_lines(raw: IO[bytes], path: str, features: tuple[str, ...] | None, dimension: int) -> PointsFile:
+    """The points in a file of JSON Lines; what its first line has besides the features is what the file has."""
+    lines = ((f"{path}, line {number}", line) for number, line in enumerate(raw, 1) if not line.isspace())
+    first = next(lines, None)
+    if first is None:
+        return PointsFile((), iter(()), bytes_read(raw))
+    entry = _parsed(*first)
+    named = isinstance(entry, dict)
+    if named and features is None:
+        raise InvalidInput(f"{path}: its points have names, the log has none; give every point as a list of numbers")
+    columns = matched(list(entry), features, dimension, path) if named else positions(dimension, features)
+    key = None if columns.key is None else columns.extras[0]
+    return PointsFile(columns.extras, _blocks(chain([first], lines), columns.names, named, key), bytes_read(raw))
+
+
+def _blocks(
+    lines: Iterator[tuple[str, bytes]], names: tuple[str, ...], named: bool, key: str | None
+) -> Iterator[Block]:
+    while block := list(islice(lines, BLOCK)):
+        points, keys = [], []
+        for where, line in block:
+            entry = _parsed(where, line)
+            points.append(_point(entry, names, named, where))
+            if key is not None:
+                value = entry.get(key, "")
+                keys.append(value if isinstance(value, str) else json.dumps(value))
+        yield Block(np.array(points, dtype=np.float64), None if key is None else keys)
+
+
+def _point(entry: Any, names: tuple[str, ...], named: bool, where: str) -> list[float]:
+    if not isinstance(entry, dict | list) or isinstance(entry, dict) != named:
+        wanted = "an object, name: number" if named else "a list of numbers"
+        raise InvalidInput(f"{where}: must be {wanted}, as all lines of this file")
+    if isinstance(entry, dict):
+        if missing := [name for name in names if name not in entry]:
+            raise InvalidInput(f"{where}: nothing for {listed(missing)}")
+        entry = [entry[name] for name in names]
+    elif len(entry) != len(names):
+        raise DimensionMismatch(f"{where}: {len(entry)} numbers, the log has {len(names)} features")
+    for name, value in zip(names, entry, strict=True):
+        if type(value) is not float and type(value) is not int:  # bool is an int to Python, not to us
+            what = "missing" if value is None else f"{json.dumps(value)[:40]}, which is not a number"
+            raise InvalidInput(f"{where}: {name!r} is {what}")
+        if not abs(value) <= _LARGEST:
+            raise NotFinite(f"{where}: {name!r} is too large for a float64")
+    return [float(value) for value in entry]
+
+
+def _parsed(where: str, line: bytes) -> Any:
+    try:
+        return parse_json(line)
+    except NotFinite:
+        raise NotFinite(f"{where}: NaN or Infinity; only finite numbers can be used") from None
+    except UnicodeDecodeError:
+        raise InvalidInput(f"{where}: not UTF-8 text") from None
+    except json.JSONDecodeError as error:
+        raise InvalidInput(f"{where}: not JSON: {error.msg} at column {error.pos + 1}") from None
+    except InvalidInput as error:
+        raise InvalidInput(f"{where}: {error}") from None
