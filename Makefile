@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 PYTEST := $(BIN)/python -m pytest
 
-.PHONY: demo test check test-system soak bench-extraction readme clean
+.PHONY: demo test check test-system soak bench-extraction bench-certify readme clean
 
 demo: $(VENV)/.runs
 	$(BIN)/overexplain demo
@@ -25,10 +25,14 @@ test-system: $(VENV)/.tests
 
 # A long campaign, not part of CI: new random examples, many times as many.
 soak: $(VENV)/.tests
-	SOAK=30 $(PYTEST) -n auto tests/extraction/test_properties.py tests/oracles/test_exact.py
+	SOAK=30 $(PYTEST) -n auto tests/extraction/test_properties.py tests/oracles/test_exact.py tests/knowledge
 
 bench-extraction: $(VENV)/.runs
 	$(BIN)/python benchmarks/extraction.py
+
+# OVEREXPLAIN_DATA=directory adds the CSV files in it to the table.
+bench-certify: $(VENV)/.tests
+	$(BIN)/python benchmarks/certify.py
 
 readme: $(VENV)/.runs
 	$(BIN)/python benchmarks/readme_table.py
