@@ -86,9 +86,9 @@ def make_case(service: Service, name: str, p: int = 3) -> Case:
     log.add_label(points, plane.labels(points))
     log.add_explanation(x, service.serve(x, optima, norm, rng), plane.labels(x))
     # Half of the questions lie next to the plane, where a claim is most easily false.
-    far, near = rng.normal(size=(400, p)) * 2, rng.normal(size=(400, p)) * 2
+    far, near = rng.normal(size=(150, p)) * 2, rng.normal(size=(150, p)) * 2
     unit = plane.normal / (plane.normal @ plane.normal)
-    near += (10 ** rng.uniform(-8, 0, 400) * rng.choice([-1, 1], 400) - plane.margin(near))[:, None] * unit
+    near += (10 ** rng.uniform(-8, 0, 150) * rng.choice([-1, 1], 150) - plane.margin(near))[:, None] * unit
     return Case(log, plane, terms, np.vstack([far, near]))
 
 
@@ -155,7 +155,7 @@ def test_a_weaker_promise_never_tells_more(what: str, name: str) -> None:
     """The same answers under wider terms: whatever is then still certain was certain before, with the same verdict."""
     case = make_case(SERVICES["float64"], name)
     before = None
-    for width in (1e-9, 1e-6, 1e-3, 0.03, 0.3):
+    for width in (1e-9, 1e-6, 1e-3, 0.1):
         terms = ox.Mechanism(case.terms.distance, **{what: width})
         log = ox.QueryLog(mechanism=terms)
         for row in case.log:

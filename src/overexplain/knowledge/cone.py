@@ -15,7 +15,7 @@ import numpy as np
 from overexplain.geometry.arrays import BoolArray, FloatArray, IntArray
 from overexplain.geometry.norm import UNIT_ROUNDOFF, Norm
 from overexplain.geometry.polyhedral import Polyhedral
-from overexplain.knowledge.core import THIN, Core, find_core
+from overexplain.knowledge.core import THIN, Core, find_core, is_thin
 from overexplain.knowledge.facts import Facts, Flips, OnSide, Steepest, length_error, up
 from overexplain.knowledge.rational_norms import exponent_and_weights
 
@@ -39,7 +39,7 @@ class Cone:
         size = np.abs(self.rows) @ np.abs(self.core.basis)
         rows = self.rows @ self.core.basis
         errors = 8 * (self.rows.shape[1] + 4) * UNIT_ROUNDOFF * size + self.errors @ np.abs(self.core.basis)
-        kept = (np.abs(rows) > NOISE * size + 4 * errors).any(axis=1)
+        kept = (np.abs(rows) > NOISE * size + 16 * errors).any(axis=1)
         return rows[kept], errors[kept], kept
 
     def lengths(self) -> list[FloatArray]:
@@ -100,6 +100,8 @@ def build_cone(facts: Facts, exponents: IntArray, cuts: dict[int, list[FloatArra
             complete &= whole
         elif fact.tolerance > 0:
             slab = steps.get(fact.row)
+            if is_thin(fact, slab):
+                continue  # an equality of the core
             if slab is None:
                 complete = False  # nothing bounds t by this row alone
                 continue

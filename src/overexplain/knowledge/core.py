@@ -125,8 +125,7 @@ def _thin_rows(facts: Facts) -> list[Equality]:
     steps = {fact.row: fact for fact in facts.explained if isinstance(fact, Steepest)}
     for fact in facts.explained:
         if isinstance(fact, OnPlane) and fact.tolerance > 0 and fact.norm is not None:
-            size = float(fact.norm(fact.point)) + (steps[fact.row].length if fact.row in steps else 0.0)
-            if fact.tolerance <= THIN * size:
+            if is_thin(fact, steps.get(fact.row)):
                 rows.append(Equality(np.append(fact.point, -1.0), fact.tolerance, facts.norms.index(fact.norm)))
         elif isinstance(fact, Steepest) and fact.tolerance <= THIN * fact.length:
             if fact.tolerance == 0 and exact_span(fact.norm, fact.exact_step):
@@ -138,6 +137,13 @@ def _thin_rows(facts: Facts) -> list[Equality]:
                 if width <= FIXED * float(fact.norm(d))
             ]
     return rows
+
+
+def is_thin(plane: OnPlane, step: Steepest | None) -> bool:
+    """True if the plane is known far better than the numbers it is made of: an equality."""
+    assert plane.norm is not None
+    size = float(plane.norm(plane.point)) + (0.0 if step is None else step.length)
+    return plane.tolerance <= THIN * size
 
 
 def thin_span(fact: Steepest) -> list[tuple[FloatArray, float]]:

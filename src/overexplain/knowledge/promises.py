@@ -82,6 +82,23 @@ def promise(answer: Answer, evidence: Evidence, *, strong: bool) -> Promise:
         return Promise()
     if answer.distance is None or answer.slack is None:
         return Promise(flip=ZERO)
+    known = answer.__dict__.get(("weak", "strong")[strong])
+    if known is not None:
+        return known  # type: ignore[no-any-return]
+    made = _promise(answer, evidence, strong)
+    if not _needs_evidence(answer.distance):  # what was found by evidence must be found again, by whoever's it is
+        answer.__dict__[("weak", "strong")[strong]] = made
+    return made
+
+
+def _needs_evidence(spec: Any) -> bool:
+    if isinstance(spec, str):
+        return False
+    return spec["norm"] in ("polyhedral", "facets") or _needs_evidence(spec.get("base", "l1"))
+
+
+def _promise(answer: Answer, evidence: Evidence, strong: bool) -> Promise:
+    assert answer.slack is not None
     low, high = enclose(answer.distance, answer.step, evidence)
     tolerance = _tolerance(answer, evidence)[0 if strong else 1]
     length, stretch = high if strong else low, 1 + answer.slack

@@ -43,10 +43,14 @@ class Labelled(Mapping[int, Answer]):
 
     def __init__(self, answers: Mapping[int, Answer], labels: Mapping[int, int]) -> None:
         self._answers, self._labels = answers, dict(labels)
+        self._filled: dict[int, Answer] = {}
 
     def __getitem__(self, row: int) -> Answer:
-        answer = self._answers[row]
-        return replace(answer, label=self._labels[row]) if row in self._labels else answer
+        if row not in self._labels:
+            return self._answers[row]
+        if row not in self._filled:
+            self._filled[row] = replace(self._answers[row], label=self._labels[row])
+        return self._filled[row]
 
     def __iter__(self) -> Iterator[int]:
         return iter(self._answers)
