@@ -15,7 +15,7 @@ import numpy as np
 from overexplain.geometry.arrays import BoolArray, FloatArray, IntArray
 from overexplain.geometry.norm import UNIT_ROUNDOFF, Norm
 from overexplain.geometry.polyhedral import Polyhedral
-from overexplain.knowledge.core import THIN, Core, find_core, is_thin
+from overexplain.knowledge.core import THIN, Core, find_core
 from overexplain.knowledge.facts import Facts, Flips, OnSide, Steepest, length_error, up
 from overexplain.knowledge.rational_norms import exponent_and_weights
 
@@ -100,7 +100,7 @@ def build_cone(facts: Facts, exponents: IntArray, cuts: dict[int, list[FloatArra
             complete &= whole
         elif fact.tolerance > 0:
             slab = steps.get(fact.row)
-            if is_thin(fact, slab):
+            if fact.row in core.pinned:
                 continue  # an equality of the core
             if slab is None:
                 complete = False  # nothing bounds t by this row alone

@@ -17,7 +17,7 @@ from typing import final
 
 import numpy as np
 
-from overexplain.geometry.arrays import FloatArray, IntArray
+from overexplain.geometry.arrays import BoolArray, FloatArray, IntArray
 from overexplain.geometry.norm import UNIT_ROUNDOFF
 from overexplain.knowledge.exact import null_space
 from overexplain.knowledge.facts import Facts, OnPlane, Steepest, is_euclidean
@@ -29,17 +29,15 @@ THIN = 1e-7
 FIXED = 1e-5
 """A step fixes a direction of a if it leaves it less than this: curved norms turn a tolerance into its root."""
 
-INDEPENDENT = 1e-9
-"""Equalities count as independent if their singular value exceeds this share of the largest."""
-
 
 @dataclass(frozen=True)
 class Equality:
-    """|row·(a, b)| ≤ width·t for the distance with this number (-1: width is 0)."""
+    """|row·(a, b)| ≤ width·t for the distance with this number; `plane` is the logged row whose plane it is, if it is one."""
 
     row: FloatArray
     width: float
     number: int
+    plane: int | None = None
 
 
 @final
@@ -52,13 +50,14 @@ class Core:
     inner: FloatArray
     equalities: tuple[Equality, ...]
     lift: FloatArray
+    pinned: frozenset[int | None] = frozenset()
 
     def model(self, u: FloatArray) -> tuple[list[Fraction], Fraction]:
         """The exact model of the core at u: it keeps every equality of tolerance 0 exactly."""
         inside = [Fraction(float(v)) for v in self.inner @ u]
         if self.exact is None:
             return inside[:-1], inside[-1]
-        total = [Fraction(0)] * len(self.exact[0])
+        total = [Fraction(0)] * len(self.basis)
         for value, column in zip(inside, self.exact, strict=True):
             for i, entry in enumerate(column):
                 if entry:
@@ -80,32 +79,44 @@ def find_core(facts: Facts, exponents: IntArray) -> Core:
     )
     thin = _thin_rows(facts)
     inner, lift = np.eye(outer.shape[1]), np.zeros((d, 0))
+    pinned: frozenset[int | None] = frozenset()
     if thin and outer.shape[1]:
-        inner, lift = _reduce(thin, outer, exponents)
+        # t of a model whose scaled entries are about 1: at least the inverse of a typical point's length.
+        typical = np.array([1.0 / float(norm(np.ldexp(1.0, exponents[:-1]))) for norm in facts.norms])
+        inner, lift, kept = _reduce(thin, outer, exponents, typical)
+        pinned = frozenset(equality.plane for equality, keeps in zip(thin, kept, strict=True) if keeps)
     return Core(
         outer @ inner,
         None if columns is None else tuple(tuple(column) for column in columns),
         inner,
         tuple(thin),
         lift,
+        pinned,
     )
 
 
-def _reduce(thin: list[Equality], outer: FloatArray, exponents: IntArray) -> tuple[FloatArray, FloatArray]:
-    """(basis of what the thin rows leave of range(outer), lift): by the singular value decomposition of the scaled rows."""
-    scale = np.ldexp(1.0, exponents)  # w = w_scaled / scale … rows act on w_scaled with row / scale
+def _reduce(
+    thin: list[Equality], outer: FloatArray, exponents: IntArray, typical: FloatArray
+) -> tuple[FloatArray, FloatArray, BoolArray]:
+    """(basis of what the thin rows leave of range(outer), lift, which rows hold all over it).
+
+    From the singular values of the rows in units of their widths. A direction whose value is large is fixed: moving along it by its
+    share 1/value breaks a width. The rows need not agree with each other any better than their widths say.
+    """
+    scale = np.ldexp(1.0, exponents)  # the rows act on scale·w, whose entries are of like size
     rows = np.array([equality.row for equality in thin]) / scale
-    size = np.linalg.norm(rows, axis=1)
-    size[size == 0] = 1.0
+    widths = np.array([equality.width * typical[equality.number] for equality in thin])
+    widths = np.maximum(widths, 64 * UNIT_ROUNDOFF * np.linalg.norm(rows, axis=1)) + 1e-300
     space = np.linalg.qr(scale[:, None] * outer)
-    _, values, right = np.linalg.svd((rows / size[:, None]) @ space[0])
-    rank = int(np.sum(values > INDEPENDENT * (values[0] if len(values) else 1.0)))
+    measured = (rows / widths[:, None]) @ space[0]
+    left, values, right = np.linalg.svd(measured)
+    rank = int(np.sum(values > 1 / FIXED))
     inner = np.linalg.solve(space[1], right[rank:].T) if rank < len(right) else np.zeros((outer.shape[1], 0))
-    pseudo = np.linalg.pinv((rows / size[:, None]) @ space[0], rcond=INDEPENDENT)
-    lift = (space[0] @ pseudo) / size[None, :] / scale[:, None]
+    pseudo = right[:rank].T @ (left[:, :rank].T / values[:rank, None])
+    lift = (space[0] @ pseudo) / widths[None, :] / scale[:, None]
     for k in range(inner.shape[1]):  # powers of two, so that u has entries near 1
         inner[:, k] = np.ldexp(inner[:, k], -int(np.frexp(np.abs(outer @ inner[:, k] * scale).max())[1]))
-    return inner, lift
+    return inner, lift, (np.abs(measured @ right[rank:].T) <= 4.0).all(axis=1)
 
 
 def _exact_rows(facts: Facts) -> list[list[Fraction]]:
@@ -126,7 +137,8 @@ def _thin_rows(facts: Facts) -> list[Equality]:
     for fact in facts.explained:
         if isinstance(fact, OnPlane) and fact.tolerance > 0 and fact.norm is not None:
             if is_thin(fact, steps.get(fact.row)):
-                rows.append(Equality(np.append(fact.point, -1.0), fact.tolerance, facts.norms.index(fact.norm)))
+                number = facts.norms.index(fact.norm)
+                rows.append(Equality(np.append(fact.point, -1.0), fact.tolerance, number, fact.row))
         elif isinstance(fact, Steepest) and fact.tolerance <= THIN * fact.length:
             if fact.tolerance == 0 and exact_span(fact.norm, fact.exact_step):
                 continue

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import math
 import os
 import time
 from collections.abc import Iterable, Iterator
@@ -62,10 +63,10 @@ class Knowledge:
             raise InvalidInput(f"knowledge comes from a QueryLog, got {type(log).__name__}")
         if robust != "shared":
             raise InvalidInput(f'robust is "shared", got {robust!r}')
-        if time_limit is not None and not time_limit >= 0:
-            raise InvalidInput(f"time_limit is a number of seconds or None, got {time_limit!r}")
-        self._time_limit, self._threads = time_limit, threads
-        self._known = Known(log, tolerance)
+        if threads is not None and not threads >= 1:
+            raise InvalidInput(f"threads is a whole number above 0 or None, got {threads!r}")
+        self._threads = threads
+        self._known = Known(log, _limit(tolerance, "tolerance"), _limit(time_limit, "time_limit"))
 
     # What is known.
 
@@ -82,12 +83,15 @@ class Knowledge:
     @property
     def oriented(self) -> bool:
         """False if no label says which side is Yes: verdicts then hold up to swapping Yes and No."""
-        return self._known.sides.oriented and bool(self._known.log.labels.any())
+        return self._known.oriented
 
     @property
     def is_consistent(self) -> bool:
-        """True: a log that no model fits raises when it is read."""
-        return True
+        """True if a model that fits every answer is known; a log that contradicts itself raises when it is read.
+
+        False: neither was found, as may happen for exact answers under norms with irrational lengths.
+        """
+        return self._known.is_consistent
 
     @property
     def pinned_down(self) -> bool:
@@ -129,7 +133,7 @@ class Knowledge:
         if self._known.region is not None and len(points):
             codes = self._codes(points)
             self._settle_open(points, codes)
-        return Verdicts(codes, points, self)
+        return Verdicts(codes, points, self._known)
 
     def _codes(self, points: FloatArray) -> NDArray[np.int8]:
         region = self._known.region
@@ -151,7 +155,7 @@ class Knowledge:
             return
         region = self._known.region
         assert region is not None
-        deadline = self._deadline()
+        deadline = self._known.deadline()
         settler = self._known.settler()
         settler.limit(deadline)
         unique, inverse = np.unique(points[waiting], axis=0, return_inverse=True)
@@ -173,26 +177,11 @@ class Knowledge:
         if not isinstance(X, np.ndarray | list | tuple):
             X = in_order(X, self._known.log.features, "X")
         points = as_point_or_rows(as_numbers(X, "X"), self._known.log.dimension, "X")
-        return points[None, :] if points.ndim == 1 else points
+        return np.array(points, ndmin=2)  # a copy: verdicts and their proofs stay about these points
 
-    def prove(self, x: FloatArray, verdict: Verdict | None = None) -> Certificate | Disagreement:
+    def prove(self, x: Points, verdict: Verdict | None = None) -> Certificate | Disagreement:
         """The proof of a point's verdict, checked in exact arithmetic; SolverFailed if it is undecided."""
-        x = np.asarray(x, dtype=np.float64)
-        if self._known.region is None:
-            raise SolverFailed("a log without answers proves nothing: every point is unknown")
-        settler = self._known.settler()
-        settler.limit(self._deadline())
-        settled = settler.settle(x)
-        if settled.verdict is Verdict.UNDECIDED or (verdict is not None and settled.verdict != verdict):
-            raise SolverFailed(
-                "no proof was found: the point is undecided"
-                if verdict in (None, Verdict.UNDECIDED)
-                else f"no proof of {verdict.name} was found; the exact step says {settled.verdict.name}"
-            )
-        return self._known.proof(x, settled)
-
-    def _deadline(self) -> float | None:
-        return None if self._time_limit is None else time.monotonic() + self._time_limit
+        return self._known.prove(self._points(x)[0], verdict)
 
     # Learning.
 
@@ -211,7 +200,7 @@ class Knowledge:
             log.add_label(x, label)
         else:
             log.add_explanation(x, explanation, label=label, mechanism=mechanism)
-        self._known = Known(log, self._known.tolerance, self._known)
+        self._known = Known(log, self._known.tolerance, self._known.time_limit, self._known)
         return self
 
     def __repr__(self) -> str:
@@ -228,3 +217,14 @@ def _split(models: Iterable[Model], x: FloatArray) -> bool:
         if abs(said) > 1e-12 * float(np.abs(q) @ np.abs(w)):
             signs.add(said > 0)
     return len(signs) == 2
+
+
+def _limit(value: Any, name: str) -> float | None:
+    """A number ≥ 0 or None."""
+    try:
+        number = None if value is None else float(value)
+    except (TypeError, ValueError):
+        number = math.nan
+    if number is not None and not 0 <= number < math.inf:
+        raise InvalidInput(f"{name} is a number ≥ 0 or None, got {value!r}")
+    return number

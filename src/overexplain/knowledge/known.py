@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Mapping
 from dataclasses import replace
+from fractions import Fraction
 from typing import final
 
 import numpy as np
 
+from overexplain.errors import SolverFailed
 from overexplain.geometry.arrays import FloatArray
 from overexplain.knowledge.answers import answers_of, exact
 from overexplain.knowledge.cases import CaseSettler
@@ -21,16 +24,22 @@ from overexplain.knowledge.facts import no_facts, read_facts
 from overexplain.knowledge.region import Region
 from overexplain.knowledge.settle import Settled, Settler
 from overexplain.knowledge.sides import Labelled, Sides, find_sides
+from overexplain.knowledge.verdicts import Verdict
 from overexplain.knowledge.witnesses import check_witness
 from overexplain.log.querylog import QueryLog
+
+PATIENCE = 60.0
+"""Seconds that the search for a model or a contradiction may take if no time limit is set."""
 
 
 @final
 class Known:
     """What a log says; it raises InconsistentLog if no model fits. `earlier` is what was known before rows were added."""
 
-    def __init__(self, log: QueryLog, tolerance: float | None, earlier: Known | None = None) -> None:
-        self.log, self.tolerance, self.rows = log, tolerance, len(log)
+    def __init__(
+        self, log: QueryLog, tolerance: float | None, time_limit: float | None = None, earlier: Known | None = None
+    ) -> None:
+        self.log, self.tolerance, self.time_limit, self.rows = log, tolerance, time_limit, len(log)
         self.answers: Mapping[int, Answer] = answers_of(log, tolerance)
         self.region: Region | None = None
         self._lock = threading.RLock()
@@ -72,7 +81,7 @@ class Known:
             if cases.centre is not None:
                 return cases
         answers = Labelled(self.answers, filled)
-        settler = settler_of(self.facts, answers, evidence)
+        settler = settler_of(self.facts, answers, evidence, time.monotonic() + (self.time_limit or PATIENCE))
         if not settler.find_centre(None if self.region is None else self.region.centre()):
             raise_conflict(self.log, self.facts, answers, self.sides, self.tolerance)
         if self.region is not None:
@@ -82,6 +91,45 @@ class Known:
     def _filled(self) -> dict[int, int]:
         known = {lemma.row: lemma.label for lemma in self.sides.lemmas}
         return {**known, **dict(self.sides.assumed)}
+
+    @property
+    def oriented(self) -> bool:
+        """False if no label says which side is Yes."""
+        return self.sides.oriented and bool(self.log.labels[: self.rows].any())
+
+    @property
+    def is_consistent(self) -> bool:
+        """True if a model that fits every answer is known: the gauge's interior for labels, else one that the checker accepted."""
+        if self.region is None or (self.facts.is_linear and not self.facts.unsided and self.region.gauge is not None):
+            return True
+        return self.settler().centre is not None
+
+    def deadline(self) -> float | None:
+        """When an exact step that begins now has to stop."""
+        return None if self.time_limit is None else time.monotonic() + self.time_limit
+
+    def prove(self, x: FloatArray, verdict: Verdict | None) -> Certificate | Disagreement:
+        """The proof of a point's verdict; SolverFailed if there is none."""
+        settled = self._trivial(x)
+        if settled is None:
+            settler = self.settler()
+            settler.limit(self.deadline())
+            settled = settler.settle(x)
+        if settled.verdict is Verdict.UNDECIDED or (verdict is not None and settled.verdict != verdict):
+            raise SolverFailed(
+                "no proof was found: the point is undecided"
+                if verdict in (None, Verdict.UNDECIDED)
+                else f"no proof of {verdict.name} was found; the exact step says {settled.verdict.name}"
+            )
+        return self.proof(x, settled)
+
+    def _trivial(self, x: FloatArray) -> Settled | None:
+        """Two models that a log without answers leaves, as it does all others."""
+        if self.region is not None:
+            return None
+        normal = [Fraction(int(i == 0)) for i in range(len(x))]
+        level = Fraction(float(x[0]))
+        return Settled(Verdict.UNKNOWN, yes=(normal, level), no=(normal, level + 1))
 
     def proof(self, x: FloatArray, settled: Settled) -> Certificate | Disagreement:
         """What settled a point, as an object that anyone can check; it has been checked."""

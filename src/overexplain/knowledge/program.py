@@ -71,6 +71,7 @@ class Program:
         self.norms: tuple[Norm, ...] = facts.norms
         self._labels = facts.queries()
         self._columns = Columns()
+        self._directions: set[tuple[int, bytes]] = set()
         for fact in facts.explained:
             self._add_fact(fact)
         for number in range(len(self.norms)):
@@ -106,11 +107,16 @@ class Program:
     def __len__(self) -> int:
         return len(self._labels) + len(self._columns.keys)
 
-    def add_direction(self, number: int, u: FloatArray) -> None:
-        """A Hölder column for the given distance."""
+    def add_direction(self, number: int, u: FloatArray) -> bool:
+        """A Hölder column for the given distance; False if it is there already."""
+        known = (number, u.tobytes())
+        if known in self._directions:
+            return False
+        self._directions.add(known)
         right = np.zeros(len(self.norms))
         right[number] = -float(self.norms[number](u))
         self._add(np.append(u, 0.0), right, Key("hoelder", number=number))
+        return True
 
     def solve(self, target: FloatArray, good_enough: float = np.inf) -> Solution:
         """The best certificate for the target; stops early once β exceeds `good_enough` times the target's size."""
@@ -128,8 +134,7 @@ class Program:
             a = solution.model[:-1]
             u = np.asarray(norm.maximizer(a)) if a.any() else a
             if float(a @ u) > (1 + 1e-9) * self.lengths[number]:
-                self.add_direction(number, -u)
-                found = True
+                found |= self.add_direction(number, -u)
         return found
 
     def _solve(self, target: FloatArray) -> Solution:

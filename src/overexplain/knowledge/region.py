@@ -40,6 +40,7 @@ class Region:
             *(np.append(f.point, -1.0)[None, :] for f in facts.explained if hasattr(f, "point")),
         ]
         self.exponents = column_exponents(np.vstack(vectors))
+        self._largest = float(np.ldexp(1.0, 400 - int(self.exponents[:-1].max(initial=0))))
         self.smooth = smooth_facts(facts)
         self.cone: Cone = build_cone(facts, -self.exponents)
         self.span: Span | None = None
@@ -76,7 +77,7 @@ class Region:
         dimension = rows.shape[1]
         if not len(rows) or not dimension:
             return
-        if self.cone.core.exact is not None and np.linalg.matrix_rank(rows / np.abs(rows).max()) < dimension:
+        if self.cone.core.exact is not None and _rank(rows) < dimension:
             return
         try:
             self.gauge = fit_gauge(rows, None if exact else errors, None if start is None else self._coordinates(start))
@@ -188,6 +189,15 @@ class Region:
 
     def codes(self, X: FloatArray) -> NDArray[np.int8]:
         """A code for every point (row)."""
+        if len(X) and not max(float(X.max()), -float(X.min())) < self._largest:
+            # Products would overflow: such points are left to the exact step.
+            near = (np.abs(X) < self._largest).all(axis=1)
+            codes = np.full(len(X), OPEN, dtype=np.int8)
+            codes[near] = self._codes(X[near])
+            return codes
+        return self._codes(X)
+
+    def _codes(self, X: FloatArray) -> NDArray[np.int8]:
         codes = np.full(len(X), OPEN, dtype=np.int8)
         if self.is_empty:
             codes[:] = UNKNOWN
@@ -201,13 +211,16 @@ class Region:
         if self.span is not None:
             queries = np.hstack([X, -np.ones((len(X), 1))])
             inside = self.span.reached(queries, self.exponents)
-            codes[~inside] = UNKNOWN
+            if self.cone.is_complete:
+                codes[~inside] = UNKNOWN
             if self.gauge is not None and self.view is not None and inside.any():
                 found = self.gauge.decide(self.view, queries[np.ix_(inside, self.columns)])
                 if (
                     not self._has_no
                 ):  # a model out of reach has every logged point, and this one, on its plane: that is Yes
                     found[found == NO] = UNKNOWN
+                if not self.cone.is_complete:
+                    found[found == UNKNOWN] = OPEN
                 codes[inside] = found
             return codes
         if self.gauge is None or self.view is None:
@@ -227,3 +240,11 @@ def rationals(whole: FloatArray) -> Model:
     """Floats as the rationals they are."""
     exact = [Fraction(float(v)) for v in whole]
     return exact[:-1], exact[-1]
+
+
+def _rank(rows: FloatArray) -> int:
+    """The rank of rows whose columns may have any units."""
+    columns = np.abs(rows).max(axis=0)
+    scaled = rows / np.where(columns > 0, columns, 1.0)
+    size = np.abs(scaled).max(axis=1, keepdims=True)
+    return int(np.linalg.matrix_rank(scaled / np.where(size > 0, size, 1.0)))

@@ -153,6 +153,7 @@ class Settler:
             stages += [
                 lambda: self._by_float(point, x, sign),
                 lambda: self._by_nudging(point),
+                lambda: self._by_tilting(point, x, sign),
                 lambda: self._by_exact(point, sign),
             ]
         for stage in stages:
@@ -399,13 +400,29 @@ class Settler:
                     broken.append(int(c))
         for number, norm in enumerate(self.program.norms):
             u = exact_maximizer(norm, model[0])
-            if (
-                u is not None
-                and sum((a * v for a, v in zip(model[0], u[0], strict=True)), ZERO) > u[1] * lengths[number]
-            ):
-                self.program.add_direction(number, -np.array([float(v) for v in u[0]]))
+            if u is None or sum((a * v for a, v in zip(model[0], u[0], strict=True)), ZERO) <= u[1] * lengths[number]:
+                continue
+            if self.program.add_direction(number, -np.array([float(v) for v in u[0]])):
                 broken.append(len(self.program) - 1)
         return broken[:SMALL]
+
+    def _by_tilting(self, point: Exact, x: FloatArray, sign: int) -> Settled | None:
+        """Settled for a point in the band of a smooth step: an optimum elsewhere within its tolerance shows another model."""
+        for fact in smooth_facts(self.facts):
+            apart = x - fact.explanation
+            far = float(fact.norm(apart))
+            for share in (0.9, 0.5, 0.2, 0.05) if far > 0 and fact.tolerance > 0 else ():
+                for way in (share, -share):
+                    step = fact.step + way * fact.tolerance / far * apart
+                    normal = -fact.side * np.asarray(fact.norm.gradient(step))
+                    exact = [Fraction(float(v)) for v in normal]
+                    through = sum(
+                        (a * Fraction(v) for a, v in zip(exact, fact.explanation.tolist(), strict=True)), ZERO
+                    )
+                    model = (exact, through)
+                    if (self._says(model, point) >= 0) != (sign == YES) and self.keeps(model):
+                        return self._disagreement(point, sign, model)
+        return None
 
     def _by_nudging(self, point: Exact) -> Settled | None:
         """Settled for a point inside the slab of an explanation: shift the centre's plane a little to either side."""

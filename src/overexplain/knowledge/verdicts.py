@@ -13,7 +13,7 @@ from overexplain.geometry.arrays import FloatArray
 
 if TYPE_CHECKING:
     from overexplain.knowledge.certificates import Certificate, Disagreement
-    from overexplain.knowledge.engine import Knowledge
+    from overexplain.knowledge.known import Known
 
 
 class Verdict(IntEnum):
@@ -38,18 +38,19 @@ class Verdicts:
     `certify` makes them. Every code rests on a proof; `proof(i)` writes it down in rational numbers.
     """
 
-    def __init__(self, codes: NDArray[np.int8], points: FloatArray, knowledge: Knowledge) -> None:
-        self.codes, self.points, self._knowledge = codes, points, knowledge
+    def __init__(self, codes: NDArray[np.int8], points: FloatArray, known: Known) -> None:
+        self.codes, self.points, self._known = codes, points, known
         self.codes.setflags(write=False)
+        self.points.setflags(write=False)
 
     @property
     def oriented(self) -> bool:
         """False if no label says which side is Yes: verdicts hold up to swapping Yes and No."""
-        return self._knowledge.oriented
+        return self._known.oriented
 
     def proof(self, i: int) -> Certificate | Disagreement:
         """Why the i-th verdict is true: weights that add up to the point, or two models that disagree at it."""
-        return self._knowledge.prove(self.points[i], Verdict(int(self.codes[i])))
+        return self._known.prove(self.points[i], Verdict(int(self.codes[i])))
 
     def counts(self) -> dict[str, int]:
         """How many points have each verdict, by name."""
@@ -61,7 +62,7 @@ class Verdicts:
             import pandas as pd
         except ImportError:
             raise InvalidInput("to_frame needs pandas: pip install 'overexplain[frames]'") from None
-        features = self._knowledge.log.features
+        features = self._known.log.features
         frame = pd.DataFrame(self.points, columns=list(features or [f"x{k}" for k in range(self.points.shape[1])]))
         frame["verdict"] = [Verdict(int(code)).name for code in self.codes]
         return frame
