@@ -237,7 +237,8 @@ def test_a_contradiction_is_4_with_its_rows_and_its_proof(capsys) -> None:
     out, err = capsys.readouterr()
     assert out == ""
     error = err.splitlines()[-1]
-    assert error.startswith("error: false.jsonl: no linear model fits rows 0, 2, 3 together: 0 = ")
+    assert error.startswith("error: false.jsonl: no linear model fits rows 0, 2, 3 (counted from 0) together: 0 = ")
+    assert "a label is wrong" in error
     assert not Path("verdicts.csv").exists()
 
 
@@ -330,3 +331,36 @@ def test_undecided_points_are_counted_and_have_no_proof(monkeypatch, capsys) -> 
     rows = [read_numbered(line)[0] for line in Path("proofs.jsonl").read_text().splitlines()]
     assert rows == [i for i in range(12) if i % 3]
     assert [row["verdict"] == "UNDECIDED" for row in verdicts_of()] == [i % 3 == 0 for i in range(12)]
+
+
+def test_columns_that_only_the_file_names_are_taken_in_order_and_said_so(capsys) -> None:
+    applicants(3)
+    log = QueryLog()
+    log.add_label([[0.0, 0.0, 0.0], [5.0, 5.0, 5.0]], [-1, 1])
+    log.save("nameless.jsonl")
+    assert run(["certify", "nameless.jsonl", "points.csv"]) == 0
+    assert "nameless.jsonl has no names of features: the columns" in capsys.readouterr().err
+
+
+def test_true_and_false_are_one_and_zero(capsys) -> None:
+    log = QueryLog(features=["member", "age"])
+    log.add_label([[0.0, 30.0], [1.0, 40.0]], [-1, 1])
+    log.save("truth.jsonl")
+    Path("truth.csv").write_text("member,age\nFalse,30\nTrue,40\n", encoding="utf-8")
+    assert run(["certify", "truth.jsonl", "truth.csv", "--json"]) == 0
+    counts = json.loads(capsys.readouterr().out)["counts"]
+    assert (counts["YES"], counts["NO"]) == (1, 1)
+
+
+def test_what_is_undecided_is_not_called_undetermined(capsys) -> None:
+    from overexplain.auditing.determined import Determined
+    from overexplain.report.certified import print_determined
+    from overexplain.report.terminal import terminal
+
+    counts = {"YES": 1, "NO": 0, "UNKNOWN": 0, "BOUNDARY": 0, "UNDECIDED": 3}
+    print_determined(
+        Determined(counts, rows=2, labels=2, explanations=0, oriented=True, pinned_down=False, proofs=None), terminal()
+    )
+    out = " ".join(capsys.readouterr().out.split())
+    assert "determines at least 25 % of these decisions" in out
+    assert "75 % are not settled" in out

@@ -112,7 +112,8 @@ def test_pictures(capsys) -> None:
     assert len(page.findall("{*}circle")) + len(page.findall("{*}rect[@class='no-mark']")) == 12
     assert run(["map", "two.jsonl", "-o", "map.png", "--size", "9x9"]) == 0
     assert Path("map.png").read_bytes().startswith(b"\x89PNG")
-    assert run(["map", "two.jsonl", "-o", "map.svg", "--size", "9x9"]) == 0  # a picture may be drawn again
+    assert run(["map", "two.jsonl", "-o", "map.svg", "--size", "9x9"]) == 3
+    assert "map.svg: exists already" in capsys.readouterr().err
     assert {path.name for path in Path().iterdir()} == {"two.jsonl", "four.jsonl", "map.svg", "map.png"}
 
 

@@ -52,6 +52,45 @@ def test_powers_of_two_change_no_verdict(exponent: int) -> None:
         assert np.array_equal(far, truth(givens(log), points)), seed
 
 
+def small_logs() -> dict[str, tuple[ox.QueryLog, list[float]]]:
+    """Logs whose verdict at one point once depended on the scale of the numbers."""
+    rows = {
+        "an answer equal to its question": (
+            [1.0, -2.5],
+            YES,
+            [2.5, 2.0],
+            [2.5, 2.0],
+            YES,
+            ox.Mechanism("l1"),
+            [0.0, -3.0],
+        ),
+        "slack": ([-3.0, -1.5], NO, [-5.0, 4.0], [-6.0, 3.0], YES, ox.Mechanism("linf", slack=1.0), [-2.0, -3.0]),
+        "a missing label": (
+            *([-0.5, -1.0, 3.0], YES, [1.0, -3.5, -1.5], [3.0, -2.5, -2.0], None),
+            *(ox.Mechanism(ox.Weighted(ox.l2, [0.5, 1.0, 1.0])), [-2.0, -2.0, -2.0]),
+        ),
+        "most of the steps tie": (
+            *([3.0, -2.5, 1.5], NO, [3.5, 0.25, -1.875], [3.0, 0.0, -2.0], YES),
+            *(ox.Mechanism(ox.Weighted(ox.linf, [1.0, 2.0, 2.0])), [-1.0, 1.0, -2.0]),
+        ),
+    }
+    logs = {}
+    for name, (x, y, question, answer, label, terms, asked) in rows.items():
+        logs[name] = ox.QueryLog(), asked
+        logs[name][0].add_label(x, y)
+        logs[name][0].add_explanation(question, answer, label, terms)
+    return logs
+
+
+@pytest.mark.parametrize("exponent", [-500, 0, 500])
+@pytest.mark.parametrize("name", small_logs())
+def test_powers_of_two_change_no_verdict_of_small_logs(name: str, exponent: int) -> None:
+    log, asked = small_logs()[name]
+    points = np.array([asked])
+    found = ox.Knowledge(dyadic.scaled(log, 2.0**exponent), tolerance=0.0).certify(points * 2.0**exponent).codes
+    assert found.tolist() == truth(givens(log), points).tolist()
+
+
 @pytest.mark.parametrize("factor", [1e-150, 1e150])
 @pytest.mark.parametrize("distance", [None, "l1", "l2", "linf"])
 def test_any_factor_changes_no_verdict_off_the_ties(factor: float, distance: str | None) -> None:

@@ -16,9 +16,11 @@ from overexplain.cli.logs import Terms, read_log, refuse_to_overwrite, what_is_k
 from overexplain.cli.main import say
 from overexplain.cli.output import bar, print_json
 from overexplain.cli.points import PointsFile, listed, open_points
+from overexplain.errors import SolverFailed
 from overexplain.geometry.arrays import FloatArray
 from overexplain.knowledge.verdicts import Verdict
 from overexplain.log.terms import without_terms
+from overexplain.report.words import counted
 
 if TYPE_CHECKING:
     from overexplain.knowledge.engine import Knowledge
@@ -84,7 +86,7 @@ def _check(request: Request) -> list[str]:
 def _certify(knowledge: Knowledge, points: PointsFile, request: Request) -> tuple[Counter[str], int]:
     """The number of points by verdict, and of proofs, once the files asked for are written."""
     counts: Counter[str] = Counter()
-    proofs = 0
+    proofs = unproved = 0
     with ExitStack() as files, bar("certifying") as show:
         verdict_file = _opened(files, request.output)
         proof_file = _opened(files, request.proofs)
@@ -100,12 +102,17 @@ def _certify(knowledge: Knowledge, points: PointsFile, request: Request) -> tupl
             if proof_file is not None:
                 for i, number in enumerate(numbers):
                     if verdicts.codes[i] != Verdict.UNDECIDED:
-                        proof_file.write(verdicts.proof(i).to_json(row=number) + "\n")
-                        proofs += 1
+                        try:
+                            proof_file.write(verdicts.proof(i).to_json(row=number) + "\n")
+                            proofs += 1
+                        except SolverFailed:  # the verdict stands on its float64 proof; `verify` will miss this one
+                            unproved += 1
                     if i % PROOFS_BETWEEN_SIGNS_OF_LIFE == 0:
                         show(f"proving, {number:,} points done", *points.progress())
             counts.update(verdicts.counts())
             show(f"certifying, {counts.total():,} points done", *points.progress())
+    if unproved:
+        say(f"note: {counted(unproved, 'verdict')} could not be written as a proof in rational numbers")
     return counts, proofs
 
 
@@ -142,6 +149,10 @@ def _kept(key: str | None) -> str | None:
 
 
 def _say_what_is_not_used(points: PointsFile, request: Request) -> None:
+    if points.unmatched:
+        say(
+            f"note: {request.log} has no names of features: the columns {listed(points.unmatched)} are taken in this order"
+        )
     if not points.extras:
         return
     key = _kept(points.key)

@@ -80,7 +80,11 @@ def what_is_known(log: QueryLog, path: Path, time_limit: float | None) -> Knowle
     except InconsistentLog as error:
         if error.proof is None:
             raise
-        found = f"{path}: no linear model fits rows {_rows(error.rows)} together: {error.proof}"
+        found = (
+            f"{path}: no linear model fits rows {_rows(error.rows)} (counted from 0) together: {error.proof}. Either a label "
+            "is wrong, or the explanations are rounded or not the nearest (the log's mechanism must say so: tolerance, slack), "
+            "or the distance is another one, or the model changed or is not linear"
+        )
         raise InconsistentLog(found, rows=error.rows, proof=error.proof) from None
 
 

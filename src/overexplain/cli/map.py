@@ -10,7 +10,7 @@ import numpy as np
 
 from overexplain._files import replacing
 from overexplain.auditing.slices import Slice, take_slice
-from overexplain.cli.logs import Terms, read_log, what_is_known
+from overexplain.cli.logs import Terms, read_log, refuse_to_overwrite, what_is_known
 from overexplain.cli.options import Size, Span
 from overexplain.cli.output import bar, print_json
 from overexplain.cli.points import listed
@@ -42,6 +42,8 @@ def run_map(request: Request) -> None:
     kind = None if request.output is None else request.output.suffix.lower()
     if kind not in (None, ".svg", ".png"):
         raise InvalidInput(f"{request.output}: a map is written to a file whose name ends in .svg or .png")
+    if request.output is not None:
+        refuse_to_overwrite([request.log], [request.output], "LOG and --output")
     log, dimension = read_log(request.log, request.terms)
     names = log.features or tuple(f"x{i}" for i in range(dimension))
     pair = _pair(request.features, names, request.log)

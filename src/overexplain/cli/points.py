@@ -40,6 +40,8 @@ class PointsFile:
     extras: tuple[str, ...]
     blocks: Iterator[Block]
     progress: Callable[[], tuple[int, int]]
+    unmatched: tuple[str, ...] = ()
+    """Names that the file has and the log has not: its columns are taken in their order."""
 
     @property
     def key(self) -> str | None:

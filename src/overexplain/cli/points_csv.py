@@ -37,7 +37,8 @@ def read_csv(raw: IO[bytes], path: str, features: tuple[str, ...] | None, dimens
     lines: Iterator[str] = file
     if features is None and any(_number(cell) is not None for cell in first):
         lines, read = chain(read, file), []
-    return PointsFile(columns.extras, _blocks(lines, columns, path, len(read)), bytes_read(file))
+    unmatched = tuple(first) if features is None and read else ()
+    return PointsFile(columns.extras, _blocks(lines, columns, path, len(read)), bytes_read(file), unmatched)
 
 
 def _blocks(lines: Iterator[str], columns: Columns, path: str, before: int) -> Iterator[Block]:
@@ -106,11 +107,15 @@ def _as_number(cell: str, what: str) -> float:
     return number
 
 
+_TRUTH = {"true": 1.0, "false": 0.0}
+"""What data frames write for one-hot columns."""
+
+
 def _number(cell: str) -> float | None:
     try:
         return None if "_" in cell else float(cell)  # Python alone would read 1_000 as a number
     except ValueError:
-        return None
+        return _TRUTH.get(cell.strip().lower())
 
 
 def _hint(first: list[str]) -> str:

@@ -293,7 +293,7 @@ class Verifier:
 
     def check(self, proof: Proof) -> None:
         """None if the proof is true of the log; raises CertificateInvalid, with what is wrong, if not."""
-        if proof.point is not None and len(proof.point) != self._log.dimension:
+        if proof.point is not None and self._log.dimension not in (None, len(proof.point)):
             raise CertificateInvalid(f"the point has {len(proof.point)} features, the log {self._log.dimension}")
         if proof.point is not None and not np.isfinite(proof.point).all():
             raise CertificateInvalid("the point is not finite")

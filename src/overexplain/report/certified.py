@@ -19,7 +19,7 @@ MEANING = {
     "NO": ("certain No", "every model that fits the log says No"),
     "UNKNOWN": ("unknown", "two models that fit the log disagree"),
     "BOUNDARY": ("on the boundary", "on the boundary of every model that fits the log"),
-    "UNDECIDED": ("undecided", "a limit was reached first; nothing is claimed"),
+    "UNDECIDED": ("undecided", "not settled, by a limit or by rounding; nothing is claimed"),
 }
 ALWAYS = ("YES", "NO", "UNKNOWN")
 
@@ -62,9 +62,17 @@ def _meaning(found: Determined) -> str:
     elif found.share == 0:
         sentence = f"The log ({asked}) determines none of these decisions."
     else:
+        least = "at least " if found.counts.get("UNDECIDED") else ""
         sentence = (
-            f"The log ({asked}) determines {percent(found.share)} of these decisions: whoever has it knows them "
+            f"The log ({asked}) determines {least}{percent(found.share)} of these decisions: whoever has it knows them "
             "without asking the service again."
+        )
+    undecided = found.share_of("UNDECIDED") if found.counts.get("UNDECIDED") else None
+    if undecided:
+        sentence += f" {percent(undecided)} are not settled: they may be determined, too."
+    if found.share == 0 and undecided:
+        sentence = (
+            f"The log ({asked}) was not seen to determine any of these decisions; {percent(undecided)} are not settled."
         )
     if found.pinned_down:
         sentence += " Only one model fits it: the model is known, and every other decision with it."
