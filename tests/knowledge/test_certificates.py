@@ -140,7 +140,7 @@ def test_premises_are_all_needed_and_rows_must_exist() -> None:
     flat.add_label([[0.0], [1.0]], [1, 1])
     with pytest.raises(ox.CertificateInvalid, match="point has 2 features, the log 1"):
         proof.verify(flat)
-    with pytest.raises(ox.CertificateInvalid, match="the log None"):
+    with pytest.raises(ox.CertificateInvalid, match="the log has 0 rows"):
         proof.verify(ox.QueryLog())
     with pytest.raises(ox.CertificateInvalid, match="no verdict"):
         replace(proof, verdict=None).verify(log)
