@@ -230,6 +230,29 @@ def test_exact_programs_against_highs() -> None:
     assert len(seen) == 3
 
 
+def test_both_eliminations_agree() -> None:
+    """python-flint, where it is installed, and our own."""
+    import random
+    from fractions import Fraction as F
+
+    from overexplain.knowledge.exact import _by_bareiss, _by_flint
+
+    rng, solved = random.Random(0), 0
+    for _ in range(200):
+        n = rng.randint(1, 6)
+        rows = [[rng.randint(-3, 3) for _ in range(n + 1)] for _ in range(rng.randint(n, 7))]
+        if rng.random() < 0.7:
+            x = [rng.randint(-3, 3) for _ in range(n)]
+            for row in rows:
+                row[n] = sum(a * b for a, b in zip(row, x, strict=False))
+        one, other = _by_flint(rows, n), _by_bareiss([row[:] for row in rows], n)
+        assert (one is None) == (other is None)
+        if one is not None and other is not None:
+            assert [F(v, one[1]) for v in one[0]] == [F(v, other[1]) for v in other[0]]
+            solved += 1
+    assert solved > 100
+
+
 def test_exact_elimination() -> None:
     import random
     from fractions import Fraction as F

@@ -16,8 +16,9 @@ from overexplain.knowledge.checker import Answer
 from overexplain.knowledge.conflict import settler_of
 from overexplain.knowledge.enclosures import Evidence
 from overexplain.knowledge.facts import Facts, read_facts
-from overexplain.knowledge.settle import Model, Settled, Settler
+from overexplain.knowledge.settle import Settled, Settler
 from overexplain.knowledge.sides import Labelled
+from overexplain.knowledge.ties import Model
 from overexplain.knowledge.verdicts import Verdict
 from overexplain.log.querylog import QueryLog
 
@@ -62,7 +63,7 @@ class CaseSettler:
     def limit(self, deadline: float | None) -> None:
         """Stop at this time."""
         for settler in (self.base, *self.cases):
-            settler.deadline = deadline
+            settler.limit(deadline)
 
     def settle(self, x: FloatArray, suggest: bool = True) -> Settled:
         """The verdict on a point and its proof."""

@@ -19,8 +19,8 @@ from overexplain.geometry.hyperplane import NO, YES, Hyperplane
 from overexplain.geometry.mechanism import Mechanism
 from overexplain.knowledge.certificates import Certificate, Disagreement
 from overexplain.knowledge.known import Known
-from overexplain.knowledge.settle import Model
 from overexplain.knowledge.smooth import OPEN
+from overexplain.knowledge.ties import Model
 from overexplain.knowledge.verdicts import Verdict, Verdicts
 from overexplain.log.querylog import Points, QueryLog
 from overexplain.log.rows import as_numbers, in_order

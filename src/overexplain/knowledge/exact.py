@@ -183,7 +183,7 @@ def null_space(rows: Sequence[Column], size: int) -> list[list[Fraction]]:
 def combine(columns: Sequence[Column], target: Column) -> list[Fraction] | None:
     """The weights with Σ weight·column = target, of independent columns; None if there are none (or the columns depend).
 
-    Whole numbers and Bareiss' elimination: every division is exact and no fraction has to be reduced on the way.
+    In whole numbers: no fraction has to be reduced on the way.
     """
     scales = [lcm(*(v.denominator for v in column)) for column in columns]
     wanted = lcm(*(v.denominator for v in target))
@@ -195,6 +195,15 @@ def combine(columns: Sequence[Column], target: Column) -> list[Fraction] | None:
         ]
         for i in range(len(target))
     ]
+    solved = _by_flint(rows, n) or _by_bareiss(rows, n)
+    if solved is None:
+        return None
+    found, last = solved
+    return [Fraction(x * scale, last * wanted) for x, scale in zip(found, scales, strict=True)]
+
+
+def _by_bareiss(rows: list[list[int]], n: int) -> tuple[list[int], int] | None:
+    """(numerators, one denominator) of the solution of n unknowns; None if there is none. Every division is exact."""
     last = 1
     for k in range(n):
         at = min((i for i in range(k, len(rows)) if rows[i][k]), key=lambda i: abs(rows[i][k]), default=None)
@@ -218,4 +227,16 @@ def combine(columns: Sequence[Column], target: Column) -> list[Fraction] | None:
     for k in range(n - 1, -1, -1):
         rest = rows[k][n] * last - sum(a * x for a, x in zip(rows[k][k + 1 : n], found[k + 1 :], strict=True))
         found[k] = rest // rows[k][k]
-    return [Fraction(x * scale, last * wanted) for x, scale in zip(found, scales, strict=True)]
+    return found, last
+
+
+def _by_flint(rows: list[list[int]], n: int) -> tuple[list[int], int] | None:
+    """The same by python-flint, where it is installed; None if it is not, or if there is no solution."""
+    try:
+        from flint import fmpz_mat
+    except ImportError:
+        return None
+    reduced, below, rank = fmpz_mat(rows).rref()
+    if rank != n or any(reduced[k, k] != below for k in range(n)):
+        return None
+    return [int(reduced[k, n]) for k in range(n)], int(below)

@@ -17,9 +17,9 @@ from overexplain.knowledge.facts import Facts, OnPlane, OnSide, Steepest
 from overexplain.knowledge.gauge.fit import Gauge, NoInterior, fit_gauge
 from overexplain.knowledge.gauge.view import View
 from overexplain.knowledge.program import column_exponents
-from overexplain.knowledge.settle import Model
 from overexplain.knowledge.smooth import OPEN, smooth_codes, smooth_facts
 from overexplain.knowledge.span import Span
+from overexplain.knowledge.ties import Model
 
 UNKNOWN = 0
 WIDE = 2.0

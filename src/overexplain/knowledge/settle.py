@@ -7,7 +7,6 @@ zero, the same program is solved in rationals.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -22,23 +21,14 @@ from overexplain.geometry.hyperplane import NO, YES
 from overexplain.knowledge.checker import Answer, Term, check_certificate
 from overexplain.knowledge.core import Core
 from overexplain.knowledge.enclosures import Evidence
-from overexplain.knowledge.exact import ONE, ZERO, OutOfTime, solve
+from overexplain.knowledge.exact import ONE, ZERO
 from overexplain.knowledge.facts import Facts, OnPlane
 from overexplain.knowledge.program import Program, Solution
-from overexplain.knowledge.rational_norms import exact_maximizer
 from overexplain.knowledge.smooth import smooth_facts, steepest_weight
 from overexplain.knowledge.terms import TermMaker
+from overexplain.knowledge.ties import Exact, Model, Ties
 from overexplain.knowledge.verdicts import Verdict
 from overexplain.knowledge.witnesses import check_witness
-
-Exact = tuple[Fraction, ...]
-Model = tuple[list[Fraction], Fraction]
-
-CLOSE = 1e-7
-"""Facts that a model keeps with less room than this (relatively) take part in the exact step."""
-
-SMALL = 48
-"""So few columns all take part."""
 
 
 @dataclass(frozen=True)
@@ -69,8 +59,9 @@ class Settler:
         deadline: float | None,
     ) -> None:
         self.answers, self.facts, self.core, self.program = answers, facts, core, program
-        self.evidence, self.deadline = evidence, deadline
+        self.evidence = evidence
         self.maker = TermMaker(program, answers, evidence)
+        self.ties = Ties(program, self.maker, deadline)
         self.centre: Model | None = None
         self.suggest: Callable[[FloatArray], Model | None] = lambda _: None
 
@@ -103,7 +94,7 @@ class Settler:
                 self.centre = found
                 return True
         try:
-            outcome = self._exact(None, 1)
+            outcome = self.ties.find(None, 1)
         except SolverFailed:
             return False
         if isinstance(outcome, tuple) and self.keeps(outcome):
@@ -128,7 +119,7 @@ class Settler:
     def contradiction(self) -> list[Term] | None:
         """Terms that prove that no model gave these answers, if they can be found."""
         try:
-            outcome = self._exact(None, 1)
+            outcome = self.ties.find(None, 1)
         except SolverFailed:
             return None
         if isinstance(outcome, list) and self.proves(outcome, None, 1):
@@ -184,7 +175,7 @@ class Settler:
 
     def limit(self, deadline: float | None) -> None:
         """Stop at this time (time.monotonic)."""
-        self.deadline = deadline
+        self.ties.deadline = deadline
 
     def _by_suggestion(self, point: Exact, x: FloatArray, sign: int) -> Settled | None:
         """Settled if the fast side knows a model on the other side than the centre."""
@@ -270,12 +261,12 @@ class Settler:
 
     def _by_exact(self, point: Exact, sign: int) -> Settled | None:
         """Settled by the program in rationals."""
-        first = self._exact(point, sign)
-        touching = self._touching
+        first = self.ties.find(point, sign)
+        touching = self.ties.touching
         if isinstance(first, tuple):
             other = self._mixed(first, point, sign)
             return None if other is None else self._disagreement(point, sign, other)
-        second = self._exact(point, -sign)
+        second = self.ties.find(point, -sign)
         if isinstance(second, list) and self._is_zero(first, second, point, sign):
             terms, reverse = (first, second) if sign == YES else (second, first)
             if self.proves(terms, point, Verdict.BOUNDARY, reverse):
@@ -284,24 +275,10 @@ class Settler:
             return Settled(Verdict(sign), tuple(first))
         # Not strict: some consistent model has the point on its plane, and the prices of the program are one.
         if sign == NO:
-            for model in chain([touching], self._leaning(point)):
+            for model in chain([touching], self.ties.leaning(point)):
                 if model is not None and self._says(model, point) == 0 and self.keeps(model):
                     return self._disagreement(point, sign, model)
         return None
-
-    def _leaning(self, point: Exact) -> Iterator[Model | None]:
-        """Models that have the point on their plane and lean some way: one that does not lean at all may be no model."""
-        for i in range(self.facts.dimension):
-            for way in (ONE, -ONE):
-                lean = [ZERO] * (self.facts.dimension + 1)
-                lean[i] = way
-                try:
-                    self._exact(point, NO, lean)
-                except OutOfTime:
-                    raise
-                except SolverFailed:  # no model leans that way
-                    continue
-                yield self._touching
 
     def _is_zero(self, first: list[Term], second: list[Term], point: Exact, sign: int) -> bool:
         yes, no = (first, second) if sign == YES else (second, first)
@@ -320,91 +297,6 @@ class Settler:
             if (said < 0 if sign == YES else said >= 0) and self.keeps(candidate):
                 return candidate
         return None
-
-    def _exact(self, point: Exact | None, sign: int, lean: list[Fraction] | None = None) -> list[Term] | Model:
-        """Terms that add up to the target, as strict as can be; or a model of the closed cone that forbids it.
-
-        Without a point: terms that prove a contradiction, or a consistent model. A model that touches has `lean`·(a, b) > 0.
-        """
-        d, k = self.facts.dimension + 1, len(self.program.norms)
-        self._touching: Model | None = None
-        goal = [ZERO] * d if point is None else [sign * v for v in (*point, Fraction(-1))]
-        chosen = self._candidates(point, sign)
-        for _ in range(200):
-            if self.deadline is not None and time.monotonic() > self.deadline:
-                raise OutOfTime("out of time")
-            columns, gains = [], []
-            for c in chosen:
-                column, strict = self.maker.column(c)
-                columns.append(column)
-                gains.append(ONE if strict else ZERO)
-            for n in range(k):  # what is left of β
-                columns.append([*[ZERO] * (d + n), -ONE, *[ZERO] * (k - n - 1)])
-                gains.append(ONE)
-            if lean is not None:
-                columns.append([*lean, *[ZERO] * k])
-                gains.append(ONE)
-            target = [*goal, *[ZERO] * k]
-            if point is None:  # weights whose strict part is 1, adding up to nothing
-                columns = [[*column, gain] for column, gain in zip(columns, gains, strict=True)]
-                outcome = solve(columns, [*target, ONE], [ZERO] * len(columns), self.deadline)
-            else:
-                outcome = solve(columns, target, gains if sign == NO else [ZERO] * len(columns), self.deadline)
-            if outcome.weights is not None and not outcome.unbounded and not (point is not None and sign == NO):
-                return self.maker.terms(dict(zip(chosen, outcome.weights, strict=False)))
-            if outcome.unbounded:
-                raise SolverFailed("the log contradicts itself")
-            model = (outcome.prices[: d - 1], outcome.prices[d - 1])
-            broken = self._broken(model, [-price for price in outcome.prices[d : d + k]], chosen)
-            if broken:
-                chosen += broken
-                continue
-            if outcome.weights is None:
-                return model
-            if all(g == 0 or w == 0 for g, w in zip(gains, outcome.weights, strict=True)):
-                self._touching = model
-            return self.maker.terms(dict(zip(chosen, outcome.weights, strict=False)))
-        raise SolverFailed("the exact step did not end")
-
-    def _candidates(self, point: Exact | None, sign: int) -> list[int]:
-        """Columns to begin with: those that a float64 solution uses or nearly touches."""
-        total = len(self.program)
-        if total <= SMALL:
-            return list(range(total))
-        if point is None:
-            return [int(c) for c in self.program.middle()[1]]
-        solution = self.program.solve(sign * np.append([float(v) for v in point], -1.0))
-        used = solution.weights > 0
-        vectors = self.program.vectors
-        lengths = self.program.rights @ self.program.lengths if self.program.norms else 0.0
-        room = vectors @ solution.model - lengths
-        touched = np.abs(room) <= CLOSE * (np.abs(vectors) @ np.abs(solution.model) + np.abs(lengths))
-        return [int(c) for c in np.flatnonzero(used | touched)]
-
-    def _broken(self, model: Model, lengths: Sequence[Fraction], chosen: Sequence[int]) -> list[int]:
-        """Columns outside the chosen ones that the model breaks; new Hölder columns are added to the program."""
-        d = self.facts.dimension + 1
-        w = [*model[0], model[1]]
-        have = set(chosen)
-        float_w = np.array([float(v) for v in w])
-        vectors = self.program.vectors
-        guess = vectors @ float_w - (self.program.rights @ np.array([float(v) for v in lengths]) if lengths else 0.0)
-        doubtful = np.flatnonzero(guess <= 1e-9 * (np.abs(vectors) @ np.abs(float_w)))
-        broken = []
-        for c in doubtful:
-            if int(c) not in have:
-                column, strict = self.maker.column(int(c))
-                room = sum((a * b for a, b in zip(column[:d], w, strict=True)), ZERO)
-                room -= sum((r * t for r, t in zip(column[d:], lengths, strict=True)), ZERO)
-                if room < 0 or (strict and room == 0):
-                    broken.append(int(c))
-        for number, norm in enumerate(self.program.norms):
-            u = exact_maximizer(norm, model[0])
-            if u is None or sum((a * v for a, v in zip(model[0], u[0], strict=True)), ZERO) <= u[1] * lengths[number]:
-                continue
-            if self.program.add_direction(number, -np.array([float(v) for v in u[0]])):
-                broken.append(len(self.program) - 1)
-        return broken[:SMALL]
 
     def _by_tilting(self, point: Exact, x: FloatArray, sign: int) -> Settled | None:
         """Settled for a point in the band of a smooth step: an optimum elsewhere within its tolerance shows another model."""
