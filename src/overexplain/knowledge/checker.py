@@ -13,7 +13,7 @@ distance) each answer promises a few inequalities, the *facts*; w = x' − x is 
 A **certificate** is a list of facts with weights ≥ 0 whose left sides add up to a·x − b (Yes), to b − a·x (No) or to 0 (a
 contradiction), and whose right sides add up, for every distance separately, to at least 0. No and a contradiction must be
 strict: a sum of right sides above 0, or weight on the label of a No, which is strict by definition (with a margin in it, it is
-not: the margin is what may be reached). A second list that
+not: the margin is what may be reached), or facts of full rank, which only a = 0 could make 0 together. A second list that
 adds up to b − a·x, strict or not, shows that the point lies on the plane. *Lemmas* prove, one after the other, the labels of
 rows that have none, by the contradiction that the other label would make; if no row has any, one may be *assumed* to be Yes:
 what follows holds up to swapping Yes and No.
@@ -220,8 +220,33 @@ def _add_up(
         if total < 0:
             raise CertificateInvalid(f"{what}the right sides for {_name(distance)} add up to {_show(total)}, below 0")
     by_definition = any(fact.is_strict and weight > 0 for fact, weight in zip(facts, weights, strict=True))
-    if strict and not by_definition and not any(total > 0 for _, total in totals):
+    if (
+        strict
+        and not by_definition
+        and not any(total > 0 for _, total in totals)
+        and not _leave_nothing(weights, facts)
+    ):
         raise CertificateInvalid(f"{what}nothing in it is strict: the point may lie on the plane, which is Yes")
+
+
+def _leave_nothing(weights: Sequence[Fraction], facts: Sequence[Fact]) -> bool:
+    """True if a model on whose plane the point lies would have a = 0.
+
+    The sum is 0 only if every fact in it is: if none has a length in it and their left sides have full rank, (a, b) = 0.
+    """
+    used = [fact for fact, weight in zip(facts, weights, strict=True) if weight > 0]
+    if not used or any(fact.right for fact in used):
+        return False
+    rows = [list(fact.left) for fact in used]
+    for k in range(len(rows[0])):
+        pivot = next((i for i in range(k, len(rows)) if rows[i][k]), None)
+        if pivot is None:
+            return False
+        rows[k], rows[pivot] = rows[pivot], rows[k]
+        for row in rows[k + 1 :]:
+            factor = row[k] / rows[k][k]
+            row[:] = [a - factor * b for a, b in zip(row, rows[k], strict=True)]
+    return True
 
 
 def _is_sane(term: Term, who: str) -> bool:

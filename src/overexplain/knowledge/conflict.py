@@ -13,7 +13,7 @@ from overexplain.knowledge.core import find_core
 from overexplain.knowledge.enclosures import Evidence
 from overexplain.knowledge.evidence import Finder
 from overexplain.knowledge.facts import Facts
-from overexplain.knowledge.program import Program, column_exponents
+from overexplain.knowledge.program import Program
 from overexplain.knowledge.settle import Settler
 from overexplain.knowledge.sides import Sides
 from overexplain.log.querylog import QueryLog
@@ -58,7 +58,7 @@ def settler_of(
 ) -> Settler:
     """A settler for some facts, its centre not yet looked for."""
     program = Program(facts)
-    core = find_core(facts, -column_exponents(program.vectors))
+    core = find_core(facts, -program.exponents)
     return Settler(answers, facts, core, program, evidence, deadline)
 
 

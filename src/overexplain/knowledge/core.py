@@ -50,6 +50,7 @@ class Core:
     inner: FloatArray
     equalities: tuple[Equality, ...]
     lift: FloatArray
+    scale: FloatArray
     pinned: frozenset[int | None] = frozenset()
 
     def model(self, u: FloatArray) -> tuple[list[Fraction], Fraction]:
@@ -64,9 +65,22 @@ class Core:
                     total[i] += value * entry
         return total[:-1], total[-1]
 
+    def inverse(self) -> FloatArray:
+        """u = inverse·w for every w of the core."""
+        columns, balanced = self._balanced()
+        return np.asarray(columns[:, None] * np.linalg.pinv(balanced) * self.scale)
+
     def coordinates(self, w: FloatArray) -> FloatArray:
-        """The u whose model is nearest to w."""
-        return np.asarray(np.linalg.lstsq(_balanced(self.basis), w * _balance(self.basis), rcond=None)[0])
+        """The u whose model is nearest to w, in the units of the data."""
+        columns, balanced = self._balanced()
+        return np.asarray(columns * np.linalg.lstsq(balanced, w * self.scale, rcond=None)[0])
+
+    def _balanced(self) -> tuple[FloatArray, FloatArray]:
+        """(powers of two for the columns, the basis in units where all its columns are about 1)."""
+        scaled = self.basis * self.scale[:, None]
+        size = np.abs(scaled).max(axis=0, initial=0.0)
+        columns = np.ldexp(1.0, -np.frexp(np.where(size > 0, size, 1.0))[1])
+        return columns, scaled * columns
 
 
 def find_core(facts: Facts, exponents: IntArray) -> Core:
@@ -91,6 +105,7 @@ def find_core(facts: Facts, exponents: IntArray) -> Core:
         inner,
         tuple(thin),
         lift,
+        np.ldexp(1.0, exponents),
         pinned,
     )
 
@@ -189,13 +204,3 @@ def span_width(fact: Steepest, d: FloatArray) -> float:
         least = float(values.min())
         best = least if sign > 0 else max(best, least)
     return max(best, off * size)
-
-
-def _balance(basis: FloatArray) -> FloatArray:
-    """Powers of two that bring the rows of a basis to like sizes."""
-    size = np.abs(basis).max(axis=1, initial=0.0)
-    return np.asarray(np.ldexp(1.0, -np.frexp(np.where(size > 0, size, 1.0))[1]))
-
-
-def _balanced(basis: FloatArray) -> FloatArray:
-    return np.asarray(basis * _balance(basis)[:, None])

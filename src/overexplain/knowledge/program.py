@@ -74,11 +74,13 @@ class Program:
         self._directions: set[tuple[int, bytes]] = set()
         for fact in facts.explained:
             self._add_fact(fact)
+        # The units of the features are those of the data: the unit vectors below, and rays, have none of their own.
+        own = [v for v, key in zip(self._columns.vectors, self._columns.keys, strict=True) if key.fact != "ray"]
+        self.exponents = column_exponents(np.vstack([self._labels, *[vector[None, :] for vector in own]]))
         for number in range(len(self.norms)):
             for unit in np.eye(facts.dimension):
                 self.add_direction(number, unit)
                 self.add_direction(number, -unit)
-        self._exponents = column_exponents(self.vectors)
         self.lengths: FloatArray = np.zeros(len(self.norms))
 
     @property
@@ -144,14 +146,14 @@ class Program:
         m, d = vectors.shape
         k = len(self.norms)
         # Powers of two: nothing is rounded, and HiGHS sees numbers near 1 whatever the units of the features.
-        scaled = np.ldexp(vectors, self._exponents)
+        scaled = np.ldexp(vectors, self.exponents)
         size = np.maximum(np.abs(scaled).max(axis=1), 2.0**-1000)
         shrink = -np.frexp(size)[1]
         scaled = np.ldexp(scaled, shrink[:, None])
-        goal = np.ldexp(target, self._exponents)
+        goal = np.ldexp(target, self.exponents)
         tall = -int(np.frexp(np.abs(goal).max() or 1.0)[1])
         goal = np.ldexp(goal, tall)
-        units = np.array([_unit(norm, self._exponents) for norm in self.norms], dtype=np.int64)
+        units = np.array([_unit(norm, self.exponents) for norm in self.norms], dtype=np.int64)
         right = np.ldexp(np.ldexp(rights, shrink[:, None]), units[None, :]) if k else rights
         rows = np.vstack([
             np.hstack([scaled.T, np.zeros((d, 2 * k)), np.eye(d), -np.eye(d)]),
@@ -171,7 +173,7 @@ class Program:
         value = -float(result.fun)
         if k and np.any(result.x[m + k :] > 1e-9):  # a shortfall: not a certificate, whatever β is elsewhere
             value = min(value, -1e-9)
-        return Solution(value, weights, np.ldexp(prices[:d], self._exponents), float(np.abs(goal).max()))
+        return Solution(value, weights, np.ldexp(prices[:d], self.exponents), float(np.abs(goal).max()))
 
     def middle(self) -> tuple[FloatArray, IntArray]:
         """(a model that keeps all facts with as much room as can be, the columns that leave it none).
@@ -183,10 +185,11 @@ class Program:
 
         for _ in range(ROUNDS):
             vectors, rights = self.vectors, self.rights
-            scaled = np.ldexp(vectors, self._exponents)
+            scaled = np.ldexp(vectors, self.exponents)
             shrink = -np.frexp(np.maximum(np.abs(scaled).max(axis=1), 2.0**-1000))[1]
             scaled = np.ldexp(scaled, shrink[:, None])
-            right = np.ldexp(rights, shrink[:, None])
+            units = np.array([_unit(norm, self.exponents) for norm in self.norms], dtype=np.int64)
+            right = np.ldexp(np.ldexp(rights, shrink[:, None]), units[None, :]) if len(units) else rights
             room = np.array([self._room(self.key(c)) for c in range(len(vectors))])
             shares = self._plane_share
             for c in range(len(vectors)):
@@ -203,8 +206,8 @@ class Program:
             if result.status != 0:
                 raise SolverFailed(f"the linear program of {m} facts was not solved: {result.message}")
             tight = np.flatnonzero(np.abs(result.ineqlin.marginals) > 1e-12)
-            self.lengths = np.asarray(result.x[d : d + k])
-            model = np.ldexp(np.asarray(result.x[:d]), self._exponents)
+            self.lengths = np.ldexp(np.asarray(result.x[d : d + k]), units) if k else np.zeros(0)
+            model = np.ldexp(np.asarray(result.x[:d]), self.exponents)
             if not self._refine(Solution(0.0, np.zeros(m), model, 1.0)):
                 break
         return model, tight

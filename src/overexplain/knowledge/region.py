@@ -40,7 +40,7 @@ class Region:
             *(np.append(f.point, -1.0)[None, :] for f in facts.explained if hasattr(f, "point")),
         ]
         self.exponents = column_exponents(np.vstack(vectors))
-        self._largest = float(np.ldexp(1.0, 400 - int(self.exponents[:-1].max(initial=0))))
+        self._largest = float(np.ldexp(1.0, 400 - int(self.exponents[:-1].max())))
         self.smooth = smooth_facts(facts)
         self.cone: Cone = build_cone(facts, -self.exponents)
         self.span: Span | None = None
@@ -133,7 +133,7 @@ class Region:
         core = self.cone.core
         if not core.equalities:
             return True
-        inverse = np.abs(np.linalg.pinv(core.basis))
+        inverse = np.abs(core.inverse())
         planes = [f for f in self.facts.explained if isinstance(f, OnPlane) and f.norm is not None]
         for number, norm in enumerate(self.facts.norms):
             points = [f for f in planes if f.norm is norm or f.norm == norm]
