@@ -175,11 +175,11 @@ class Program:
             value = min(value, -1e-9)
         return Solution(value, weights, np.ldexp(prices[:d], self.exponents), float(np.abs(goal).max()))
 
-    def middle(self) -> tuple[FloatArray, IntArray]:
+    def middle(self, careful: bool = True) -> tuple[FloatArray, IntArray]:
         """(a model that keeps all facts with as much room as can be, the columns that leave it none).
 
         If the facts contradict each other the columns are among those that do. A model's t may exceed ‖a‖* by the factor ‖w‖/s, so
-        planes are kept to within that much less: what comes out keeps them by its own ‖a‖*.
+        planes are kept to within that much less if `careful`: what comes out keeps them by its own ‖a‖*.
         """
         from scipy.optimize import linprog
 
@@ -191,7 +191,7 @@ class Program:
             units = np.array([_unit(norm, self.exponents) for norm in self.norms], dtype=np.int64)
             right = np.ldexp(np.ldexp(rights, shrink[:, None]), units[None, :]) if len(units) else rights
             room = np.array([self._room(self.key(c)) for c in range(len(vectors))])
-            shares = self._plane_share
+            shares = self._plane_share if careful else {}
             for c in range(len(vectors)):
                 if self.key(c).fact == "plane":
                     right[c] *= shares.get(self.key(c).row, 1.0)
@@ -201,7 +201,9 @@ class Program:
             bounds = [(-1.0, 1.0)] * d + [(0.0, None)] * k + [(None, 1.0)]
             cost = np.zeros(d + k + 1)
             cost[-1] = -1.0
-            cost[d : d + k] = -1.0 / 64  # explanations alone leave the scale open: not the zero model
+            steps = [c for c in range(m) if self.key(c).fact == "steepest"][:1]
+            if steps:  # explanations alone leave the scale open: not the zero model
+                cost[:d] = -scaled[steps[0]] / 64
             result: Any = linprog(cost, A_ub=rows, b_ub=np.zeros(m), bounds=bounds, method="highs")
             if result.status != 0:
                 raise SolverFailed(f"the linear program of {m} facts was not solved: {result.message}")

@@ -104,11 +104,12 @@ class Settler:
     def _middles(self) -> Iterator[Model]:
         """Models that keep the facts in float64, as they are and moved into the core."""
         try:
-            model, _ = self.program.middle()
-            exact = [Fraction(float(v)) for v in model]
-            if any(exact[:-1]):
-                yield exact[:-1], exact[-1]
-                yield self.core.model(self.core.coordinates(model / np.abs(model).max()))
+            for careful in (True, False):
+                model, _ = self.program.middle(careful)
+                exact = [Fraction(float(v)) for v in model]
+                if any(exact[:-1]):
+                    yield exact[:-1], exact[-1]
+                    yield self.core.model(self.core.coordinates(model / np.abs(model).max()))
             for fact in smooth_facts(self.facts):
                 normal = -fact.side * np.asarray(fact.norm.gradient(fact.step))
                 shown = np.append(normal, normal @ fact.explanation)
@@ -240,11 +241,15 @@ class Settler:
             return None
         return self._towards_centre(there, point, sign)
 
+    def _size(self, model: Model) -> Fraction:
+        """The largest entry of a model in the units of the data."""
+        scale = [Fraction(v) for v in self.core.scale.tolist()]
+        return max(abs(v) * s for v, s in zip((*model[0], model[1]), scale, strict=True)) or ONE
+
     def _towards_centre(self, there: Model, point: Exact, sign: int) -> Model | None:
         """The given model, moved towards the centre until it keeps every fact, if it still disagrees with the centre then."""
         assert self.centre is not None
-        size = max(abs(v) for v in (*self.centre[0], self.centre[1]))
-        other = max(abs(v) for v in (*there[0], there[1])) or ONE
+        size, other = self._size(self.centre), self._size(there)
         here = [v / size for v in (*self.centre[0], self.centre[1])]
         for exponent in (None, -50, -40, -30, -22, -16, -11, -7, -4, -2):
             share = ZERO if exponent is None else Fraction(2) ** exponent
