@@ -200,6 +200,27 @@ def test_one_hot_groups_and_constant_columns() -> None:
     assert (ox.Knowledge(log).certify(broken).codes == UNKNOWN).all()
 
 
+@pytest.mark.parametrize("seed", range(2))
+def test_ties_on_the_same_face_are_settled_together(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whole numbers tie: what the faces say is what every point's own exact step says, in fewer steps."""
+    from overexplain.knowledge import engine, settle
+
+    rng = np.random.default_rng(seed)
+    X, asked = (rng.integers(0, 3, size=(n, 6)).astype(float) for n in (80, 900))
+    model = ox.Hyperplane(rng.normal(size=6), 1.0)
+    log = ox.QueryLog()
+    log.add_label(X, model.labels(X))
+    steps, own = [], settle.Settler.settle
+    monkeypatch.setattr(settle.Settler, "settle", lambda self, *a, **k: steps.append(1) or own(self, *a, **k))
+    together = ox.Knowledge(log).certify(asked).codes
+    few = len(steps)
+    monkeypatch.setattr(engine, "WORTH", 10**9)
+    assert np.array_equal(ox.Knowledge(log).certify(asked).codes, together)
+    assert 0 < few < len(steps) - few
+    certain = np.isin(together, [YES, NO])
+    assert (together[certain] == model.labels(asked)[certain]).all()
+
+
 # The exact step's own tools.
 
 

@@ -6,7 +6,7 @@ import copy
 import math
 import os
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, final, overload
 
@@ -18,9 +18,9 @@ from overexplain.geometry.arrays import FloatArray, as_point_or_rows
 from overexplain.geometry.hyperplane import NO, YES, Hyperplane
 from overexplain.geometry.mechanism import Mechanism
 from overexplain.knowledge.certificates import Certificate, Disagreement
+from overexplain.knowledge.faces import WORTH, Faces, certain_on
 from overexplain.knowledge.known import Known
 from overexplain.knowledge.smooth import OPEN
-from overexplain.knowledge.ties import Model
 from overexplain.knowledge.verdicts import Verdict, Verdicts
 from overexplain.log.querylog import Points, QueryLog
 from overexplain.log.rows import as_numbers, in_order
@@ -149,7 +149,7 @@ class Knowledge:
             return np.concatenate(list(pool.map(region.codes, blocks)))
 
     def _settle_open(self, points: FloatArray, codes: NDArray[np.int8]) -> None:
-        """Exact step for what floats left open; equal points are settled once, and each model found may settle others."""
+        """Exact step for what floats left open; equal points are settled once, and what settles one may settle others."""
         waiting = np.flatnonzero(codes == OPEN)
         if not len(waiting):
             return
@@ -159,19 +159,21 @@ class Knowledge:
         settler = self._known.settler()
         settler.limit(deadline)
         unique, inverse = np.unique(points[waiting], axis=0, return_inverse=True)
-        inverse = np.ravel(inverse)
-        found = np.full(len(unique), int(Verdict.UNDECIDED), dtype=np.int8)
-        models: list[Model] = []
-        for k, x in enumerate(unique):
-            if deadline is not None and time.monotonic() > deadline:
-                break
-            if _split(models, x):
-                found[k] = Verdict.UNKNOWN
-                continue
-            settled = settler.settle(x, suggest=not region.trusted)
-            found[k] = settled.verdict
-            models += [m for m in (settled.yes, settled.no) if m is not None and m not in models]
-        codes[waiting] = found[inverse]
+        found = np.full(len(unique), OPEN, dtype=np.int8)
+        faces = Faces(region.facts, region.exponents)
+        todo = np.arange(len(unique))
+        while len(todo) and (deadline is None or time.monotonic() < deadline):
+            first, todo = todo[0], todo[1:]
+            settled = settler.settle(unique[first], suggest=not region.trusted)
+            found[first] = settled.verdict
+            face = faces.learn(settled)
+            if len(todo) >= WORTH and face is not None:
+                found[todo] = certain_on(face, unique[todo])
+                todo = todo[found[todo] == OPEN]
+            if settled.yes is not None and len(todo):
+                found[todo[faces.disagree(unique[todo])]] = Verdict.UNKNOWN
+                todo = todo[found[todo] == OPEN]
+        codes[waiting] = found[np.ravel(inverse)]  # OPEN is UNDECIDED: a limit was hit
 
     def _points(self, X: Points) -> FloatArray:
         if not isinstance(X, np.ndarray | list | tuple):
@@ -205,18 +207,6 @@ class Knowledge:
 
     def __repr__(self) -> str:
         return f"Knowledge({self._known.log!r})"
-
-
-def _split(models: Iterable[Model], x: FloatArray) -> bool:
-    """True if two of the models disagree at x, by more than rounding."""
-    signs = set()
-    q = np.append(x, -1.0)
-    for normal, offset in models:
-        w = np.array([*(float(v) for v in normal), float(offset)])
-        said = float(q @ w)
-        if abs(said) > 1e-12 * float(np.abs(q) @ np.abs(w)):
-            signs.add(said > 0)
-    return len(signs) == 2
 
 
 def _limit(value: Any, name: str) -> float | None:
