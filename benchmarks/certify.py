@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from growth_plot import draw
 from numpy.typing import NDArray
 from scipy.optimize import linprog
 
@@ -330,6 +331,8 @@ def page(rows: list[Row], real_rows: list[Row], growth: dict[str, list[dict[str,
         "## Growth",
         "",
         f"Processor seconds, median of {min(3, options.repeats)}: *fit* reads the log, *ask* is the first call after it.",
+        "",
+        "![processor seconds by features, labels and points](certify.svg)",
     ]
     for name, cells in growth.items():
         text += [
@@ -398,12 +401,14 @@ def main() -> None:
     RESULTS.mkdir(exist_ok=True)
     found = {
         "machine": machine(),
+        "limit": options.limit,
         "cells": [asdict(r) for r in rows],
         "growth": growth,
         "real": [asdict(r) for r in real_rows],
     }
     (RESULTS / "certify.json").write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
     (RESULTS / "certify.md").write_text(page(rows, real_rows, growth, options), encoding="utf-8")
+    draw(growth, RESULTS / "certify.svg")
 
 
 if __name__ == "__main__":
