@@ -221,6 +221,31 @@ def test_ties_on_the_same_face_are_settled_together(seed: int, monkeypatch: pyte
     assert (together[certain] == model.labels(asked)[certain]).all()
 
 
+def test_rows_that_depend_on_each_other_only_nearly() -> None:
+    """Two steps that are parallel but for their last digits: the rank is full, and a point beside their plane is open."""
+    log = ox.QueryLog(mechanism=ox.Mechanism("linf", slack=None))
+    log.add_label([[1.0, 0.0, 3.0], [0.0, 1.0, 3.0]], [NO, NO])
+    across = [
+        [1.0519566441957033, 0.05195664419570321, 2.948043355804297],
+        [1.0517773998526214, 0.05177739985262149, 2.9482226001473784],
+    ]
+    log.add_explanation([[1.0, 0.0, 3.0], [1.0, 0.0, 3.0]], across, label=[NO, NO])
+    x = [3.021897135190799e-12, 0.9999999999926761, 2.9999999999940488]
+    verdicts = ox.Knowledge(log).certify(x)
+    assert verdicts.codes.tolist() == [UNKNOWN]
+    verdicts.proof(0).verify(log)
+
+
+def test_inexact_answers_without_any_label_are_not_called_open() -> None:
+    """Two consistent models may well agree: nothing was settled, and nothing is claimed."""
+    log = ox.QueryLog(mechanism=ox.Mechanism("l2", slack=0.1))
+    log.add_explanation([0.0], [1.0])
+    verdicts = ox.Knowledge(log).certify([[5.0]])
+    assert verdicts.codes.tolist() == [UNDECIDED]
+    with pytest.raises(ox.SolverFailed):
+        verdicts.proof(0)
+
+
 # The exact step's own tools.
 
 

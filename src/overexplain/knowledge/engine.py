@@ -129,7 +129,9 @@ class Knowledge:
 
     def _certify(self, X: Points) -> Verdicts:
         points = self._points(X)
-        codes = np.full(len(points), int(Verdict.UNKNOWN), dtype=np.int8)
+        # Explanations whose side nobody knows say something, but nothing that is used: their points are not called open either.
+        nothing = Verdict.UNDECIDED if self._known.facts.unsided else Verdict.UNKNOWN
+        codes = np.full(len(points), int(nothing), dtype=np.int8)
         if self._known.region is not None and len(points):
             codes = self._codes(points)
             self._settle_open(points, codes)

@@ -11,7 +11,7 @@ from typing import final
 
 import numpy as np
 
-from overexplain.errors import SolverFailed
+from overexplain.errors import CertificateInvalid, SolverFailed
 from overexplain.geometry.arrays import FloatArray
 from overexplain.knowledge.answers import answers_of, exact
 from overexplain.knowledge.cases import CaseSettler
@@ -22,7 +22,7 @@ from overexplain.knowledge.conflict import raise_conflict, settler_of
 from overexplain.knowledge.evidence import Finder
 from overexplain.knowledge.facts import no_facts, read_facts
 from overexplain.knowledge.region import Region
-from overexplain.knowledge.settle import Settled, Settler
+from overexplain.knowledge.settle import UNDECIDED, Settled, Settler
 from overexplain.knowledge.sides import Labelled, Sides, find_sides
 from overexplain.knowledge.verdicts import Verdict
 from overexplain.knowledge.witnesses import check_witness
@@ -121,12 +121,19 @@ class Known:
                 if verdict in (None, Verdict.UNDECIDED)
                 else f"no proof of {verdict.name} was found; the exact step says {settled.verdict.name}"
             )
-        return self.proof(x, settled)
+        try:
+            return self.proof(x, settled)
+        except CertificateInvalid as error:
+            raise SolverFailed(
+                f"the proof that was found cannot be written so that everyone can check it: {error}"
+            ) from None
 
     def _trivial(self, x: FloatArray) -> Settled | None:
         """Two models that a log without answers leaves, as it does all others."""
         if self.region is not None:
             return None
+        if self.facts.unsided:
+            return UNDECIDED
         normal = [Fraction(int(i == 0)) for i in range(len(x))]
         level = Fraction(float(x[0]))
         return Settled(Verdict.UNKNOWN, yes=(normal, level), no=(normal, level + 1))

@@ -51,8 +51,12 @@ class Region:
             self.span = Span.of(self.cone.rows, self.exponents)
             if self.span.is_whole:
                 self.span = None
-            else:
+            elif self.span.is_certain:
                 self.columns = self.span.pivots
+            else:  # rows that depend on each other nearly, but not exactly: nothing for floats to decide
+                self.span = None
+                self.trusted = False
+                return
         self._fit(start)
         self.trusted = self.gauge is not None and self.cone.is_complete and self._core_keeps()
 

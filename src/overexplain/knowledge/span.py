@@ -62,6 +62,11 @@ class Span:
         """True if nothing is out of reach."""
         return len(self.others) == 0
 
+    @property
+    def is_certain(self) -> bool:
+        """True if the rank found in floats is the exact one: it is never larger, and rows may depend on each other only nearly."""
+        return len(self.pivots) == len(np.unique(self.rows, axis=0)) or len(self.exact) == len(self.others)
+
     @cached_property
     def exact(self) -> list[list[Fraction]]:
         """A basis of all ℓ with row·ℓ = 0, in rationals: computed only if a point asks for it."""
