@@ -57,8 +57,8 @@ class Cone:
         ]
 
 
-def build_cone(facts: Facts, exponents: IntArray, cuts: dict[int, list[FloatArray]] | None = None) -> Cone:
-    """The cone of some facts; `cuts` are further u for each distance, found where earlier rows said too little."""
+def build_cone(facts: Facts, exponents: IntArray) -> Cone:
+    """The cone of some facts; `exponents` are powers of two that bring the features to like sizes."""
     core = find_core(facts, exponents)
     rows = [-facts.queries()]
     errors = [np.zeros_like(rows[0])]
@@ -70,7 +70,6 @@ def build_cone(facts: Facts, exponents: IntArray, cuts: dict[int, list[FloatArra
     complete = True
     steps = {fact.row: fact for fact in facts.explained if isinstance(fact, Steepest)}
     for fact in facts.explained:
-        added = (cuts or {}).get(facts.norms.index(fact.norm), []) if fact.norm is not None else []
         if isinstance(fact, OnSide):
             own = -fact.side * np.append(fact.point, -1.0)
             sharp = fact.row in steps and steps[fact.row].tolerance <= THIN * steps[fact.row].length
@@ -78,8 +77,7 @@ def build_cone(facts: Facts, exponents: IntArray, cuts: dict[int, list[FloatArra
                 add(own[None, :])  # with a sharp step, plane and steepness say as much
             else:
                 directions, whole = _directions(fact.norm, None, facts.dimension)
-                stacked = _stack(directions, added)
-                edge = np.hstack([fact.margin * stacked, np.zeros((len(stacked), 1))])
+                edge = np.hstack([fact.margin * directions, np.zeros((len(directions), 1))])
                 add(own + edge, _off(fact.norm, facts.dimension) * np.abs(edge))
                 complete &= whole
         elif isinstance(fact, Flips):
@@ -89,8 +87,7 @@ def build_cone(facts: Facts, exponents: IntArray, cuts: dict[int, list[FloatArra
             add((across - lent)[None, :], _off(fact.norm, facts.dimension) * np.abs(lent) if fact.share else 0.0)
         elif isinstance(fact, Steepest):
             directions, whole = _directions(fact.norm, fact, facts.dimension)
-            stacked = _stack(directions, added)
-            steep = np.hstack([fact.steepness * stacked, np.zeros((len(stacked), 1))])
+            steep = np.hstack([fact.steepness * directions, np.zeros((len(directions), 1))])
             step = fact.side * np.append(fact.step, 0.0)
             off = _off(fact.norm, facts.dimension)
             if fact.tolerance <= THIN * fact.length:
@@ -117,10 +114,6 @@ def build_cone(facts: Facts, exponents: IntArray, cuts: dict[int, list[FloatArra
 def _off(norm: Norm | None, p: int) -> float:
     """How far, relatively, the numbers of a fact may be off: they were rounded to the side that is safe for certificates."""
     return 0.0 if norm is None else 4 * length_error(norm, p)
-
-
-def _stack(directions: FloatArray, added: list[FloatArray]) -> FloatArray:
-    return np.vstack([directions, *[u[None, :] for u in added]]) if added else directions
 
 
 def _directions(norm: Norm | None, fact: Steepest | None, p: int) -> tuple[FloatArray, bool]:

@@ -94,7 +94,7 @@ Fact = OnSide | OnPlane | Steepest | Flips
 class Facts:
     """What a log promises: labels in arrays, since there may be many, the facts of explanations one by one.
 
-    `labels_of` are the labels of all rows with what was derived or assumed filled in (0: not known).
+    `unsided` are the rows with an explanation that could be used if their side were known.
     """
 
     dimension: int

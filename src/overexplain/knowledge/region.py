@@ -33,7 +33,7 @@ class Region:
     `trusted`: a 0 is proved. Otherwise it only says that the linear rows leave the point open.
     """
 
-    def __init__(self, facts: Facts, start: FloatArray | None = None) -> None:
+    def __init__(self, facts: Facts) -> None:
         self.facts = facts
         vectors = [
             facts.queries(),
@@ -57,7 +57,7 @@ class Region:
                 self.span = None
                 self.trusted = False
                 return
-        self._fit(start)
+        self._fit()
         self.trusted = self.gauge is not None and self.cone.is_complete and self._core_keeps()
 
     @property
@@ -71,7 +71,7 @@ class Region:
             isinstance(f, OnSide) and f.side == NO for f in self.facts.explained
         )
 
-    def _fit(self, start: FloatArray | None) -> None:
+    def _fit(self) -> None:
         if self.is_empty:
             return
         rows, errors, self._kept = self.cone.reduced()
@@ -84,15 +84,10 @@ class Region:
         if self.cone.core.exact is not None and _rank(rows) < dimension:
             return
         try:
-            self.gauge = fit_gauge(rows, None if exact else errors, None if start is None else self._coordinates(start))
+            self.gauge = fit_gauge(rows, None if exact else errors)
         except NoInterior:
             return
         self.view = self._view(exact)
-
-    def _coordinates(self, model: FloatArray) -> FloatArray:
-        if self.span is not None:
-            return model[self.columns]
-        return self.cone.core.coordinates(model)
 
     def _view(self, exact: bool) -> View | None:
         """How points are seen by the gauge, with what tolerances cost over its whole reach."""
@@ -110,7 +105,7 @@ class Region:
             lengths = self.cone.lengths()
             widths = []
             for equality in core.equalities:
-                longest = lengths[equality.number] if equality.number >= 0 else np.zeros(len(extent))
+                longest = lengths[equality.number]
                 if np.isnan(longest).any():
                     return None
                 widths.append(
@@ -140,7 +135,7 @@ class Region:
         inverse = np.abs(core.inverse())
         planes = [f for f in self.facts.explained if isinstance(f, OnPlane) and f.norm is not None]
         for number, norm in enumerate(self.facts.norms):
-            points = [f for f in planes if f.norm is norm or f.norm == norm]
+            points = [f for f in planes if f.norm == norm]
             if not points:
                 return False
             size = np.append(
@@ -166,13 +161,16 @@ class Region:
 
     def centre(self) -> Model | None:
         """A model inside, in rationals; the caller has it checked."""
-        if self.gauge is None:
-            return None
+        return None if self.gauge is None else self._model(self.gauge.centre)
+
+    def _model(self, inside: FloatArray) -> Model:
+        """A point of the gauge's cone as a model."""
         if self.span is None:
-            return self.cone.core.model(self.gauge.centre)
+            return self.cone.core.model(inside)
         whole = np.zeros(self.facts.dimension + 1)
-        whole[self.columns] = self.gauge.centre
-        return rationals(whole)
+        whole[self.columns] = inside
+        exact = [Fraction(float(v)) for v in whole]
+        return exact[:-1], exact[-1]
 
     def opponent(self, x: FloatArray) -> Model | None:
         """A model inside that disagrees with the centre about x, if the gauge has one; the caller has it checked."""
@@ -184,12 +182,7 @@ class Region:
         z = self.gauge.opponent(self.view, asked)
         if z is None:
             return None
-        inside = self.gauge.centre + self.gauge.spread @ z
-        if self.span is None:
-            return self.cone.core.model(inside)
-        whole = np.zeros(self.facts.dimension + 1)
-        whole[self.columns] = inside
-        return rationals(whole)
+        return self._model(self.gauge.centre + self.gauge.spread @ z)
 
     def codes(self, X: FloatArray) -> NDArray[np.int8]:
         """A code for every point (row)."""
@@ -219,9 +212,7 @@ class Region:
                 codes[~inside] = UNKNOWN
             if self.gauge is not None and self.view is not None and inside.any():
                 found = self.gauge.decide(self.view, queries[np.ix_(inside, self.columns)])
-                if (
-                    not self._has_no
-                ):  # a model out of reach has every logged point, and this one, on its plane: that is Yes
+                if not self._has_no:  # a model out of reach has every logged point, and this one, on its plane: Yes
                     found[found == NO] = UNKNOWN
                 if not self.cone.is_complete:
                     found[found == UNKNOWN] = OPEN
@@ -238,12 +229,6 @@ class Region:
         if not self.trusted:
             found[found == UNKNOWN] = OPEN
         return found
-
-
-def rationals(whole: FloatArray) -> Model:
-    """Floats as the rationals they are."""
-    exact = [Fraction(float(v)) for v in whole]
-    return exact[:-1], exact[-1]
 
 
 def _rank(rows: FloatArray) -> int:

@@ -28,23 +28,25 @@ class TermMaker:
     answers: Mapping[int, Answer]
     evidence: Evidence
 
-    def terms(self, weights: Mapping[int, Fraction]) -> list[Term]:
-        """Columns with their weights as the checker's terms; the Hölder columns of a distance become one vector."""
+    def terms(
+        self, weights: Mapping[int, Fraction], rest: Mapping[int, Sequence[Fraction]] | None = None
+    ) -> list[Term]:
+        """Columns with their weights as the checker's terms; the Hölder columns of a distance, and `rest`, become one vector."""
         terms: list[Term] = []
-        rest: dict[int, list[Fraction]] = {}
+        vectors = {number: list(vector) for number, vector in (rest or {}).items()}
         for column, weight in weights.items():
             key = self.program.key(column)
             if weight == 0:
                 continue
             if key.fact == "hoelder":
                 assert key.number is not None
-                vector = rest.setdefault(key.number, [ZERO] * self.program.facts.dimension)
+                vector = vectors.setdefault(key.number, [ZERO] * self.program.facts.dimension)
                 for i, v in enumerate(self.program.vector(column)[:-1].tolist()):
                     vector[i] += weight * Fraction(v)
             else:
                 terms.append(self._term(key, weight))
         terms.sort(key=lambda term: -term.weight)  # what matters most is read first
-        return [*terms, *(self._rest(number, vector) for number, vector in rest.items() if any(vector))]
+        return [*terms, *(self._rest(number, vector) for number, vector in vectors.items() if any(vector))]
 
     def column(self, k: int) -> tuple[list[Fraction], bool]:
         """(left side, then right side per distance; strict?) of a column, exactly."""
@@ -87,22 +89,7 @@ class TermMaker:
         else:
             weights[column] = changed
         missing = self._missing(self.terms(weights), target)
-        if any(missing[:-1]):
-            # One Hölder term a distance: what is missing joins the vector that is there.
-            terms = [t for t in self.terms(weights) if t.fact != "hoelder"]
-            return [*terms, *self._joined(weights, number, missing[:-1])]
-        return self.terms(weights)
-
-    def _joined(self, weights: Mapping[int, Fraction], number: int, missing: Sequence[Fraction]) -> list[Term]:
-        held = {k: v for k, v in weights.items() if self.program.key(k).fact == "hoelder"}
-        vectors: dict[int, list[Fraction]] = {number: list(missing)}
-        for k, weight in held.items():
-            own = self.program.key(k).number
-            assert own is not None
-            vector = vectors.setdefault(own, [ZERO] * self.program.facts.dimension)
-            for i, v in enumerate(self.program.vector(k)[:-1].tolist()):
-                vector[i] += weight * Fraction(v)
-        return [self._rest(n, vector) for n, vector in vectors.items() if any(vector)]
+        return self.terms(weights, {number: missing[:-1]})
 
     def _basic(self, solution: Solution, target: Sequence[Fraction]) -> list[Term] | None:
         support = [int(k) for k in np.flatnonzero(solution.weights > 1e-10 * solution.weights.max(initial=0.0))]
