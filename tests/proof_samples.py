@@ -6,7 +6,7 @@ from fractions import Fraction as F
 
 import overexplain as ox
 from overexplain.knowledge.certificates import Certificate, Disagreement, Model
-from overexplain.knowledge.checker import Lemma, Term
+from overexplain.knowledge.checker import Bound, Branch, Branched, Lemma, Term
 from overexplain.knowledge.evidence import find_length
 from overexplain.knowledge.verdicts import Verdict
 from provers import exact
@@ -71,6 +71,65 @@ def under_another_tolerance() -> tuple[ox.QueryLog, Certificate]:
     return log, Certificate.about(log, [3.0, 0.0], Verdict.YES, [Term("plane", F(1), 0)], tolerance=0.0)
 
 
+def robust() -> tuple[ox.QueryLog, Certificate]:
+    log = ox.QueryLog(mechanism=ox.Mechanism("linf", "l1", 1.0))
+    log.add_explanation([0.0, 0.0], [3.0, 3.0], label=-1)
+    # a·x − b ≥ s + a·(−1/2, 0) ≥ s/2, and rounding is less.
+    terms = [Term("plane", F(1), 0), Term("hoelder", F(1), 0, vector=exact([-0.5, 0.0]), of="robustness")]
+    tolerance = F(1, 100)
+    terms += [
+        Term("steepest", tolerance, 0),
+        Term("hoelder", tolerance, 0, vector=exact([-3.0, -3.0]), of="robustness"),
+    ]
+    return log, Certificate.about(log, [2.5, 3.0], Verdict.YES, terms)
+
+
+def of_a_secret_radius() -> tuple[ox.QueryLog, Certificate]:
+    log = ox.QueryLog(mechanism=ox.Mechanism("l1", radius=None, tolerance=0.0))
+    for height in (0.0, 1.0):
+        log.add_explanation([-3.0, height], [3.0, height], label=-1)
+    level = [Term("plane", F(5), 1), Term("plane", F(5), 0, sign=-1)]  # a·(0, 1) = 0, whatever the radius
+    terms = [Term("plane", F(1), 0), Term("steepest", F(1, 6), 0), *level]
+    return log, Certificate.about(log, [4.0, 5.0], Verdict.YES, terms)
+
+
+def by_cases() -> tuple[ox.QueryLog, Certificate]:
+    """s = ‖a‖₁ ≥ 3t makes all |a_i| = t, and 2a₁ + a₂ ≥ 0 then makes a₁ = t: no list of facts alone says so."""
+    log = ox.QueryLog(mechanism=ox.Mechanism("l1", "linf", 1.0, tolerance=0.0))
+    log.add_explanation([-3.0, 0.0, 0.0], [3.0, 0.0, 0.0], label=-1)
+    log.add_label([[0.0, 0.0, 0.0], [0.0, 2.0, 1.0]], [1, 1])
+
+    def chord(weight: int, slope: int) -> Term:
+        return Term("chord", F(weight), 0, vector=exact([0, slope, 0]), power=F(1))
+
+    falling = (
+        Term("side", F(1), 1), Term("side", F(1), 2), Term("plane", F(2), 0, sign=-1), chord(2, -1),
+        Term("bound", F(6), index=0), Term("bound", F(1), sign=-1, index=2),
+    )  # fmt: skip
+    rising = (
+        Term("denied", F(1)), Term("side", F(2), 1), Term("plane", F(1), 0, sign=-1), chord(1, 1),
+        Term("bound", F(3), index=0), Term("bound", F(1, 2), sign=-1, index=0),
+    )  # fmt: skip
+    first = Bound(0, 1, F(1), (Term("steepest", F(1, 6), 0),))
+    branch = Branch(bounds=(first,), index=1, value=F(0), parts=(Branch(falling), Branch(rising)))
+    return log, Certificate.about(log, [-0.5, 1.0, 0.0], Verdict.YES, (), branches=Branched(0, branch))
+
+
+def by_corners() -> tuple[ox.QueryLog, Certificate]:
+    """s = max|a_i| is one of the a_i: No by a case for each."""
+    log = ox.QueryLog(mechanism=ox.Mechanism("linf", "l1", 1.0, tolerance=0.0))
+    log.add_explanation([0.0, 0.0], [3.0, 3.0], label=-1)
+    bounds, parts = [], []
+    for i in (0, 1):
+        apart = Term("hoelder", F(1, 2), 0, vector=exact([1, -1] if i == 0 else [-1, 1]))
+        bounds.append(Bound(i, 1, F(0), (Term("steepest", F(1, 6), 0), apart)))
+        reached = [Term("denied", F(1)), Term("plane", F(1), 0, sign=-1), Term("corner", F(1))]
+        parts.append(Branch((*reached, Term("steepest", F(1, 6), 0), Term("bound", F(1), index=1 - i))))
+        parts.append(Branch((Term("corner", F(1)), Term("bound", F(1), index=i))))
+    branch = Branch(bounds=tuple(bounds), corners=0, parts=tuple(parts))
+    return log, Certificate.about(log, [1.5, 1.5], Verdict.NO, (), branches=Branched(0, branch))
+
+
 def disagreement() -> tuple[ox.QueryLog, Disagreement]:
     log, _ = labels_only()
     return log, Disagreement((2.0, 7.0), Model(exact([1, 0]), F(1)), Model(exact([1, 0]), F(3)))
@@ -88,5 +147,5 @@ def disagreement_with_evidence() -> tuple[ox.QueryLog, Disagreement]:
 
 SAMPLES = [
     labels_only, explained, boundary, with_a_lemma, with_an_assumption, with_evidence, contradiction,
-    under_another_tolerance, disagreement, disagreement_with_evidence,
+    under_another_tolerance, robust, of_a_secret_radius, by_cases, by_corners, disagreement, disagreement_with_evidence,
 ]  # fmt: skip

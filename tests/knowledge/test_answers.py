@@ -22,8 +22,6 @@ def one(mechanism: ox.Mechanism | None, tolerance: float | None = None) -> Answe
 def test_a_row_is_read_under_its_own_terms() -> None:
     half, image = (F(1, 2), F(0)), (F(3, 2), F(0))
     assert one(None) == Answer(half, -1)
-    assert one(ox.Mechanism("l1", "l2", 0.1)) == Answer(half, -1)
-    assert one(ox.Mechanism("l1", radius=None)) == Answer(half, -1)
     assert one(ox.Mechanism("l1")) == Answer(half, -1, image, "l1", None, F(0))
     assert one(ox.Mechanism("l1", tolerance=0.1, slack=0.5)) == Answer(half, -1, image, "l1", F(0.1), F(1, 2))
     assert one(ox.Mechanism("l1", slack=None)) == Answer(half, -1, image, "l1", None, None)
@@ -31,10 +29,25 @@ def test_a_row_is_read_under_its_own_terms() -> None:
     assert one(ox.Mechanism("l1", tolerance=0.1), 0.0) == Answer(half, -1, image, "l1", F(0), F(0))
 
 
+def test_a_robust_row_is_read_under_its_own_terms() -> None:
+    half, image = (F(1, 2), F(0)), (F(3, 2), F(0))
+    robust = Answer(half, -1, image, "l1", None, F(0), robustness="l2", radius=F(0.1))
+    assert one(ox.Mechanism("l1", "l2", 0.1)) == robust
+    assert robust.reach == ("l2", F(0.1))
+    secret = one(ox.Mechanism("l1", "l2", None))
+    assert secret == Answer(half, -1, image, "l1", None, F(0), robustness="l2", radius=None)
+    assert secret.reach == ({"norm": "secret", "distance": "l1", "robustness": "l2"}, 1)
+    unknown = one(ox.Mechanism(None, radius=None, tolerance=0.0))
+    assert unknown.reach == ({"norm": "secret", "distance": None, "robustness": None}, 1)
+    plain = one(ox.Mechanism("l1", "l2", 0.0))
+    assert (plain.is_plain, plain.robustness, plain.reach) == (True, None, None)
+
+
 def test_the_rounding_of_a_badly_conditioned_norm_is_its_own() -> None:
     norm = ox.Mahalanobis([[1.0, 0.0], [0.0, 1e9]])
     assert one(ox.Mechanism(norm)).rounding == F(norm.answer_rounding) > FLOAT64_ANSWER
-    assert one(ox.Mechanism("l2")).rounding == FLOAT64_ANSWER
+    assert one(ox.Mechanism("l2")).rounding == one(ox.Mechanism("l2", norm, 0.0)).rounding == FLOAT64_ANSWER
+    assert one(ox.Mechanism("l2", norm, 0.5)).rounding == one(ox.Mechanism(norm, "l2", 0.5)).rounding > FLOAT64_ANSWER
     far = Answer((F(0), F(0)), -1, (F(0), F(1)), norm.spec, rounding=F(norm.answer_rounding))
     from overexplain.knowledge.enclosures import no_evidence
     from overexplain.knowledge.promises import promise
@@ -43,15 +56,29 @@ def test_the_rounding_of_a_badly_conditioned_norm_is_its_own() -> None:
     assert float(tolerance) == pytest.approx(norm.answer_rounding * norm([0.0, 1.0]), rel=1e-9)
 
 
+class Own(ox.Norm):
+    dual = face = None
+
+    def __call__(self, x: object) -> float:
+        return 2 * float(np.abs(x).sum())
+
+
 def test_a_norm_without_a_written_form_promises_what_any_norm_does() -> None:
-    class Own(ox.Norm):
-        dual = face = None
-
-        def __call__(self, x: object) -> float:
-            return 2 * float(np.abs(x).sum())
-
     answer = one(ox.Mechanism(Own(), tolerance=0.0))
     assert (answer.distance, answer.explanation) == (None, (F(3, 2), F(0)))
+
+
+def test_two_norms_without_a_written_form_are_never_taken_for_one() -> None:
+    for terms in (
+        ox.Mechanism("l1", Own(), 0.1),
+        ox.Mechanism("l1", Own(), None),
+        ox.Mechanism(Own(), radius=None),
+        ox.Mechanism(Own(), "l2", None),
+    ):
+        answer = one(terms)
+        assert (answer.is_opaque, answer.reach, answer.is_plain) == (True, None, False)
+    known = one(ox.Mechanism(Own(), "l2", 0.1, tolerance=0.0))  # the reach is told by N2 alone
+    assert (known.is_opaque, known.reach) == (False, ("l2", F(0.1)))
 
 
 @pytest.mark.parametrize("tolerance", [-1.0, float("nan"), float("inf")])

@@ -47,6 +47,10 @@ def test_each_proof_in_a_line() -> None:
         "with_evidence": "Yes = 1 · explanation of row 0 + 0.5 · step of row 0 + rest 0.25 (polyhedral)",
         "contradiction": "0 = −0.5 · row 0 − 0.5 · row 1 + 1 · row 2",
         "under_another_tolerance": "Yes = 1 · explanation of row 0",
+        "robust": "Yes = 1 · explanation of row 0 + rest 0.53 (l1) + 0.01 · step of row 0",
+        "of_a_secret_radius": ("Yes = −4 · explanation of row 0 + 0.1667 · step of row 0 + 5 · explanation of row 1"),
+        "by_cases": "Yes by 2 cases from rows 0, 1, 2",
+        "by_corners": "No by 4 cases from row 0",
         "disagreement": "Unknown: Yes where 1·x0 ≥ 1, No where 1·x0 < 3",
         "disagreement_with_evidence": (
             "Unknown: Yes where −1·x0 + 0.5·x1 ≥ −3, No where −1·x0 − 0.5·x1 < −3 (taking row 0 as Yes)"
@@ -97,7 +101,8 @@ def test_a_changed_row_is_named_even_where_the_sums_would_still_hold() -> None:
         (ox.Mechanism("l1", tolerance=0.0), "rests on tolerance None, the log says 0.0"),
         (ox.Mechanism("l2"), "rests on distance 'l1', the log says 'l2'"),
         (ox.Mechanism("l1", slack=0.5), "rests on slack 0.0, the log says 0.5"),
-        (ox.Mechanism("l1", "l2", 0.5), "rests on is_explained True"),
+        (ox.Mechanism("l1", "l2", 0.5), "rests on robustness None, the log says 'l2'"),
+        (ox.Mechanism("l1", radius=None), "rests on radius 0.0, the log says None"),
     ],
 )
 def test_other_terms_are_named(terms: ox.Mechanism, says: str) -> None:

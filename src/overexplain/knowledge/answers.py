@@ -22,7 +22,7 @@ KEPT = 500_000
 def answers_of(log: QueryLog, tolerance: float | None = None) -> Mapping[int, Answer]:
     """The log's rows by number, converted when they are asked for. A `tolerance` is put in the place of every row's own.
 
-    A row without a mechanism, or with a robust one, is used for its label alone.
+    A row without a mechanism is used for its label alone.
 
     >>> log = QueryLog(mechanism=Mechanism("l1", tolerance=0.5))
     >>> log.add_explanation([0.0, 0.0], [1.5, 0.0], label=-1)
@@ -61,7 +61,7 @@ class _Answers(Mapping[int, Answer]):
     def _converted(self, row: int) -> Answer:
         entry = self._log[row]
         terms = entry.mechanism
-        if entry.explanation is None or terms is None or not terms.is_plain:
+        if entry.explanation is None or terms is None:
             return Answer(exact(entry.point), entry.label)
         if terms not in self._terms:
             self._terms[terms] = self._read(terms)
@@ -69,12 +69,23 @@ class _Answers(Mapping[int, Answer]):
 
     def _read(self, terms: Mechanism) -> dict[str, Any]:
         tolerance = terms.tolerance if self._tolerance is None else self._tolerance
-        rounding = FLOAT64_ANSWER if terms.distance is None else Fraction(terms.distance.answer_rounding)
-        return {
+        # A robust answer is as far behind the plane as the length of a under its robustness, which is rounded as well.
+        used = [terms.distance] if terms.is_plain else [terms.distance, terms.robustness]
+        rounding = max((Fraction(norm.answer_rounding) for norm in used if norm is not None), default=FLOAT64_ANSWER)
+        read = {
             "distance": written_form(terms.distance),
             "tolerance": None if tolerance is None else Fraction(tolerance),
             "slack": None if terms.slack is None else Fraction(terms.slack),
             "rounding": rounding,
+        }
+        if terms.is_plain:
+            return read
+        # Of two norms without a written form nothing tells whether they are the same.
+        norms = [terms.robustness] if terms.radius is not None else [terms.robustness, terms.distance]
+        return read | {
+            "robustness": written_form(terms.robustness),
+            "radius": None if terms.radius is None else Fraction(terms.radius),
+            "is_opaque": any(norm is not None and written_form(norm) is None for norm in norms),
         }
 
 

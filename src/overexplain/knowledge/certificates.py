@@ -17,11 +17,12 @@ from numpy.typing import ArrayLike
 from overexplain.errors import CertificateInvalid
 from overexplain.geometry.arrays import as_point
 from overexplain.knowledge.answers import answers_of
-from overexplain.knowledge.checker import Answer, Lemma, Length, Term, check_certificate, check_witness
+from overexplain.knowledge.checker import Answer, Branched, Lemma, Length, Term, check_certificate, check_witness
 from overexplain.knowledge.premises import Premise
 from overexplain.knowledge.proof_json import (
     parse_object,
     read_assumed,
+    read_branches,
     read_lemma,
     read_length,
     read_list,
@@ -33,13 +34,14 @@ from overexplain.knowledge.proof_json import (
     read_vector,
     refuse_unknown,
     show,
+    write_branches,
     write_lemma,
     write_length,
     write_rational,
     write_term,
     write_vector,
 )
-from overexplain.knowledge.proof_text import certificate_in_a_line, disagreement_in_a_line
+from overexplain.knowledge.proof_text import cases_in_a_line, certificate_in_a_line, disagreement_in_a_line
 from overexplain.knowledge.verdicts import Verdict
 from overexplain.log.querylog import QueryLog
 
@@ -53,8 +55,8 @@ class Certificate:
     """Why every model that fits the log gives `point` the same label: facts with weights that add up to it.
 
     `verdict` is YES, NO or BOUNDARY (then `reverse` proves the other direction); without a point (and verdict) it is a
-    contradiction: no model fits the log. `lemmas`, `assumed` and `lengths` are explained in `checker`; `premises` say which
-    rows it rests on; `tolerance` is what was put in the place of every row's own, if anything was.
+    contradiction: no model fits the log. `lemmas`, `assumed`, `lengths` and `branches` are explained in `checker`; `premises` say
+    which rows it rests on; `tolerance` is what was put in the place of every row's own, if anything was.
 
     >>> log = QueryLog()
     >>> log.add_label([[0.0, 0.0], [4.0, 0.0]], [-1, 1])
@@ -77,6 +79,7 @@ class Certificate:
     tolerance: float | None = None
     premises: tuple[Premise, ...] = ()
     lengths: tuple[Length, ...] = ()
+    branches: Branched | None = None
 
     def __post_init__(self) -> None:
         point = None if self.point is None else tuple(map(float, self.point))
@@ -100,6 +103,7 @@ class Certificate:
         assumed: Iterable[tuple[int, int]] = (),
         tolerance: float | None = None,
         lengths: Iterable[Length] = (),
+        branches: Branched | None = None,
     ) -> Certificate:
         """The certificate with its premises filled in from the log. It is not verified yet."""
         x = None if point is None else tuple(as_point(point, log.dimension, "point").tolist())
@@ -113,6 +117,7 @@ class Certificate:
             tolerance,
             (),
             tuple(lengths),
+            branches,
         )
         return replace(proof, premises=tuple(Premise.of(log, row, tolerance) for row in sorted(proof.rows)))
 
@@ -121,6 +126,7 @@ class Certificate:
         """The rows of the log that it rests on."""
         lists = (self.terms, self.reverse, *(lemma.terms for lemma in self.lemmas))
         rows = {term.row for terms in lists for term in terms if term.row is not None}
+        rows |= set() if self.branches is None else self.branches.rows
         return rows | {lemma.row for lemma in self.lemmas} | {row for row, _ in self.assumed}
 
     def verify(self, log: QueryLog) -> None:
@@ -128,9 +134,12 @@ class Certificate:
         Verifier(log).check(self)
 
     def __str__(self) -> str:
+        if self.branches is not None:
+            return cases_in_a_line(self.verdict, self.branches, self.lemmas, self.assumed)
         labels = {premise.row: premise.label for premise in self.premises}
         distances = {premise.row: premise.distance for premise in self.premises}
-        return certificate_in_a_line(self.verdict, self.terms, labels, self.lemmas, self.assumed, distances)
+        robust = {premise.row: premise.robustness for premise in self.premises if premise.radius != 0}
+        return certificate_in_a_line(self.verdict, self.terms, labels, self.lemmas, self.assumed, distances, robust)
 
     def to_json(self, row: int | None = None) -> str:
         """One line of JSON; `row` is the number of the point in a file of points."""
@@ -145,6 +154,8 @@ class Certificate:
             entry["reverse"] = [write_term(term) for term in self.reverse]
         if self.lemmas:
             entry["lemmas"] = [write_lemma(lemma) for lemma in self.lemmas]
+        if self.branches is not None:
+            entry["branches"] = write_branches(self.branches)
         _write_common(entry, self)
         entry["premises"] = [premise.to_dict() for premise in self.premises]
         return json.dumps(entry, allow_nan=False)
@@ -159,7 +170,7 @@ class Certificate:
 
     @classmethod
     def _from_entry(cls, entry: dict[str, Any]) -> Certificate:
-        optional = ("row", "point", "verdict", "reverse", "lemmas", *_COMMON)
+        optional = ("row", "point", "verdict", "reverse", "lemmas", "branches", *_COMMON)
         refuse_unknown(entry, (*_KIND, "terms", "premises", *optional), ("terms", "premises"), "a certificate")
         name = entry.get("verdict")
         if ("point" in entry) != ("verdict" in entry) or ("point" in entry and not _is_provable(name)):
@@ -172,6 +183,7 @@ class Certificate:
             read_list(entry.get("reverse", []), "reverse term", read_term),
             read_list(entry.get("lemmas", []), "lemma", read_lemma),
             premises=read_list(entry["premises"], "premise", Premise.from_dict),
+            branches=read_branches(entry["branches"], "branches") if "branches" in entry else None,
             **_read_common(entry),
         )
 
@@ -325,6 +337,7 @@ class Verifier:
             lemmas=proof.lemmas,
             assumed=proof.assumed,
             lengths=proof.lengths,
+            branches=proof.branches,
         )
 
     def _check_disagreement(self, proof: Disagreement, answers: Mapping[int, Answer]) -> None:

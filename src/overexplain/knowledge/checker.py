@@ -5,18 +5,25 @@ distance) each answer promises a few inequalities, the *facts*; w = x' − x is 
 
     side      y·(a·x − b) ≥ m·t      the point lies on its own side, as far from the plane as its answer says (label alone: m = 0)
     plane     ±(a·x' − b) ≥ −τ·t     an explanation lies on the plane, to within its tolerance
-    steepest  −y·a·w ≥ s·t           the step is the shortest way across; s = √(‖w‖² − τ²) for ℓ2 and its kin, else ‖w‖ − 2τ
+    steepest  −y·a·w ≥ c·t           the step is the shortest way across; c = √(‖w‖² − τ²) for ℓ2 and its kin, else ‖w‖ − 2τ
     ray       a·d ≥ 0                for any d level with an exact step of ℓ2 and its kin, or of groups: it shows the direction of a
     flips     −y·(a·x' − b) ≥ −c·y·(a·x − b)      an inexact explanation at least changes the label
-    hoelder   a·d ≥ −‖d‖·t           for any d whatever, under the distance of a row that takes part
+    hoelder   a·d ≥ −‖d‖·t           for any d whatever, under a norm of a row that takes part
+
+A robust explanation lies ρ·s beyond the plane, s = ‖a‖* of the dual of its robustness (N2); if ρ is secret, one unknown reach r ≥ 0
+beyond it for all rows of the same terms. Its `side` is the label alone, it has no `flips`, and σ = −y:
+
+    plane     ±σ·(a·x' − b) ≥ ±ρ·s − τ·t     (only + if it may exceed the optimum)
+    reach     y·(a·x − b) ≥ m·t − ρ·s        the step is no longer than the tolerance and the slack allow
+    chord     α·a ≥ δ·s − γ·t                an upper bound on s, see `branches`
 
 A **certificate** is a list of facts with weights ≥ 0 whose left sides add up to a·x − b (Yes), to b − a·x (No) or to 0 (a
-contradiction), and whose right sides add up, for every distance separately, to at least 0. No and a contradiction must be
-strict: a sum of right sides above 0, or weight on the label of a No, which is strict by definition (with a margin in it, it is
-not: the margin is what may be reached), or facts of full rank, which only a = 0 could make 0 together. A second list that
-adds up to b − a·x, strict or not, shows that the point lies on the plane. *Lemmas* prove, one after the other, the labels of
-rows that have none, by the contradiction that the other label would make; if no row has any, one may be *assumed* to be Yes:
-what follows holds up to swapping Yes and No.
+contradiction), and whose right sides add up, for every length separately, to at least 0. No and a contradiction must be
+strict: a sum of right sides above 0 (not of a secret reach, which may be 0), or weight on the label of a No, which is strict by
+definition (with a margin in it, it is not: the margin is what may be reached), or facts of full rank, which only a = 0 could
+make 0 together. A second list that adds up to b − a·x, strict or not, shows that the point lies on the plane. *Lemmas* prove, one
+after the other, the labels of rows that have none, by the contradiction that the other label would make; if no row has any, one
+may be *assumed* to be Yes: what follows holds up to swapping Yes and No. Instead of one list a proof may have *branches*.
 
 A **witness** is a model that keeps every fact: two of them that disagree at a point show that the log leaves it open.
 """
@@ -29,6 +36,7 @@ from fractions import Fraction
 from typing import Any, NamedTuple
 
 from overexplain.errors import CertificateInvalid
+from overexplain.knowledge.branches import IN_BRANCHES, Bound, Branch, Branched, Context, duties
 from overexplain.knowledge.enclosures import ZERO, Evidence, Length, NotEnclosed, Vector, dot, enclose, is_level
 from overexplain.knowledge.promises import (
     BOUNDARY,
@@ -36,36 +44,26 @@ from overexplain.knowledge.promises import (
     NO,
     YES,
     Answer,
+    Fact,
+    Right,
+    Term,
     as_evidence,
     assumption,
     fits,
+    is_secret,
     promise,
     refuse_inexact,
     refuse_unwieldy,
+    rights,
 )
 from overexplain.knowledge.witnesses import check_witness
 
 __all__ = [
-    "FLOAT64_ANSWER", "Answer", "Evidence", "Fact", "Lemma", "Length", "Term", "check_certificate", "check_witness",
-    "fact_of",
+    "FLOAT64_ANSWER", "Answer", "Bound", "Branch", "Branched", "Context", "Evidence", "Fact", "Lemma", "Length", "Term",
+    "check_certificate", "check_witness", "fact_of",
 ]  # fmt: skip
 
-FACTS = ("side", "plane", "steepest", "ray", "flips", "hoelder")
-
-
-@dataclass(frozen=True)
-class Term:
-    """A fact with its weight. `row` says which answer; ray and hoelder have a vector, plane a sign.
-
-    Hoelder takes its distance from `row`, or else is told it: some row in the same list must have it.
-    """
-
-    fact: str
-    weight: Fraction
-    row: int | None = None
-    sign: int = 1
-    vector: tuple[Fraction, ...] | None = None
-    distance: Any = None
+FACTS = ("side", "plane", "steepest", "ray", "flips", "reach", "hoelder", "chord", *IN_BRANCHES)
 
 
 class Lemma(NamedTuple):
@@ -86,16 +84,20 @@ def check_certificate(
     lemmas: Sequence[tuple[int, int, Sequence[Term]]] = (),
     assumed: Sequence[tuple[int, int]] = (),
     lengths: Sequence[Length] | Evidence = (),
+    branches: Branched | None = None,
 ) -> None:
     """None if the terms prove that every consistent model labels `point` by `verdict` (+1, −1; 2: on the plane).
 
-    With ``point=None`` they prove a contradiction: no model is consistent. Raises CertificateInvalid otherwise.
+    With ``point=None`` they prove a contradiction: no model is consistent. Raises CertificateInvalid otherwise. If there are
+    branches, they prove it, and there are no terms.
     """
     if verdict not in (YES, NO, BOUNDARY):
         raise CertificateInvalid(f"a verdict that can be proved is +1, -1 or 2 (on the plane), got {verdict!r}")
     on_plane = point is not None and verdict == BOUNDARY
     if reverse and not on_plane:
         raise CertificateInvalid("a second list of terms belongs to a point on the plane and to nothing else")
+    if branches is not None and (terms or on_plane):
+        raise CertificateInvalid("branches prove Yes, No or a contradiction, and they alone: there are no other terms")
     try:
         book = _Book(log, assumption(log, assumed), as_evidence(lengths))
         for row, label, steps in lemmas:
@@ -103,25 +105,17 @@ def check_certificate(
             if label not in (YES, NO) or book.label(row) is not None:
                 raise CertificateInvalid(f"a lemma for row {row}: its label is known already, or {label!r} is no label")
             book.labels[row] = -label  # it cannot be the other one: that would contradict the rest
-            _add_up(book, steps, None, 1, strict=True, what=f"the lemma for row {row}: ")
+            _add_up(book, steps, None, strict=True, what=f"the lemma for row {row}: ")
             book.labels[row] = label
-        if on_plane:
-            _add_up(book, terms, point, 1, strict=False, what="a·x ≥ b: ")
-            _add_up(book, reverse, point, -1, strict=False, what="a·x ≤ b: ")
+        if branches is not None:
+            _check_branches(book, branches, point, verdict)
+        elif on_plane:
+            _add_up(book, terms, _claim(point, 1), strict=False, what="a·x ≥ b: ")
+            _add_up(book, reverse, _claim(point, -1), strict=False, what="a·x ≤ b: ")
         else:
-            sign = 1 if point is None else verdict
-            _add_up(book, terms, point, sign, strict=point is None or verdict == NO)
+            _add_up(book, terms, _claim(point, verdict), strict=point is None or verdict == NO)
     except NotEnclosed as error:
         raise CertificateInvalid(f"a length in it cannot be bounded: {error}") from None
-
-
-class Fact(NamedTuple):
-    """left·(a, b) ≥ right·‖a‖*, the dual of the distance; strict by definition?"""
-
-    left: Sequence[Fraction]
-    right: Fraction = ZERO
-    distance: Any = None
-    is_strict: bool = False
 
 
 def fact_of(
@@ -129,12 +123,17 @@ def fact_of(
     term: Term,
     lengths: Sequence[Length] | Evidence = (),
     labels: Mapping[int, int] | None = None,
+    context: Context | None = None,
 ) -> Fact:
-    """What a term says, without its weight: for those who make proofs. `labels` are those proved or assumed so far."""
+    """What a term says, without its weight: for those who make proofs.
+
+    `labels` are those proved or assumed so far, `context` is what is known at its place in a branch.
+    """
     try:
         book = _Book(log, dict(labels or {}), as_evidence(lengths))
-        source = Answer((), distance=term.distance) if term.row is None else book.answer(term.row, "the term")
-        return book.fact(term, [source])
+        named = Answer((), distance=term.distance) if term.row is None else book.answer(term.row, "the term")
+        dimension = len(named.point) if term.row is not None else len(term.vector or next(iter(log.values())).point)
+        return book.fact(term, [named], context, dimension)
     except NotEnclosed as error:
         raise CertificateInvalid(f"a length in it cannot be bounded: {error}") from None
 
@@ -155,75 +154,149 @@ class _Book:
     def label(self, row: int) -> int | None:
         return self.labels.get(row, self.log[row].label)
 
-    def fact(self, term: Term, rows: Sequence[Answer]) -> Fact:
+    def fact(self, term: Term, rows: Sequence[Answer], context: Context | None, dimension: int) -> Fact:
         """What the term says, if the log promises it; `rows` are those of the whole list."""
         if term.fact == "hoelder":
-            distance = term.distance if term.row is None else self.log[term.row].distance
-            # A norm made up by the proof could call any vector short: it must be one of the log's own.
-            known = next((answer.distance for answer in rows if answer.distance == distance), None)
-            if known is None or term.vector is None:
-                raise CertificateInvalid("needs the distance of a row that is named in the same list")
-            return Fact([*term.vector, ZERO], -enclose(known, term.vector, self.evidence)[1], known)
+            return self._hoelder(term, rows, context)
+        if term.fact in IN_BRANCHES:
+            if context is None:
+                raise CertificateInvalid("it belongs into a branch")
+            return context.fact(term, dimension, self.evidence)
         answer = self.answer(term.row, "it")
-        y = self.label(term.row) if term.row is not None else None
-        numbers = promise(answer, self.evidence, strong=False)
-        exact = answer.is_used and answer.slack == 0
-        image, distance = answer.explanation or (), answer.distance if answer.is_used else None
-        if term.fact == "plane" and exact:
-            return Fact([*(term.sign * v for v in image), Fraction(-term.sign)], -numbers.tolerance, distance)
-        if term.fact == "ray" and exact and distance is not None and answer.tolerance == 0 and term.vector is not None:
-            if not is_level(distance, answer.step, term.vector):
-                raise CertificateInvalid(f"the vector is not level with the step of row {term.row}")
-            return Fact([*term.vector, ZERO])
+        if term.fact == "chord":
+            context = context or Context(answer.distance)
+            if answer.robustness is None or context.unit is None:
+                raise CertificateInvalid(f"row {term.row} has no known distance and robustness")
+            return context.chord(answer.robustness, term, self.evidence)
+        assert term.row is not None
+        fact = self._always(term, answer)
+        if fact is not None:
+            return fact
+        y = self.label(term.row)
         if y is None and (answer.is_used or term.fact == "side"):
             raise CertificateInvalid(f"the side of row {term.row} is not known")
-        if y is not None and term.fact == "side":
-            return Fact(
-                [*(y * v for v in answer.point), Fraction(-y)], numbers.margin, distance, y < 0 and numbers.margin == 0
-            )
-        if y is not None and term.fact == "steepest" and exact and numbers.steepness > 0:
-            return Fact([*(-y * v for v in answer.step), ZERO], numbers.steepness, distance)
-        if y is not None and term.fact == "flips" and answer.is_used and not exact and numbers.flip is not None:
-            left = [numbers.flip * y * v - y * u for v, u in zip(answer.point, image, strict=True)]
+        fact = None if y is None else self._sided(term, answer, y)
+        if fact is None:
+            raise CertificateInvalid(f"row {term.row} promises no fact {term.fact!r}")
+        return fact
+
+    def _hoelder(self, term: Term, rows: Sequence[Answer], context: Context | None) -> Fact:
+        norm = term.distance if term.row is None else getattr(self.log[term.row], term.of)
+        # A norm made up by the proof could call any vector short: it must be one of the log's own.
+        own = [norm for answer in rows for norm in (answer.distance, answer.robustness)]
+        own += [] if context is None else [context.unit]
+        known = next((other for other in own if other is norm or other == norm), None)
+        if known is None or term.vector is None:
+            raise CertificateInvalid("needs the distance of a row that is named in the same list")
+        return Fact([*term.vector, ZERO], rights((known, -enclose(known, term.vector, self.evidence)[1])))
+
+    def _always(self, term: Term, answer: Answer) -> Fact | None:
+        """The facts of exact explanations that hold whichever side the point is on."""
+        if not answer.is_used or answer.slack != 0:
+            return None
+        if term.fact == "plane" and answer.is_plain:
+            numbers, image = promise(answer, self.evidence, strong=False), answer.explanation or ()
+            left = [*(term.sign * v for v in image), Fraction(-term.sign)]
+            return Fact(left, rights((answer.distance, -numbers.tolerance)))
+        if term.fact == "ray" and answer.distance is not None and answer.tolerance == 0 and term.vector is not None:
+            if not is_level(answer.distance, answer.step, term.vector):
+                raise CertificateInvalid(f"the vector is not level with the step of row {term.row}")
+            return Fact([*term.vector, ZERO])
+        return None
+
+    def _sided(self, term: Term, answer: Answer, y: int) -> Fact | None:
+        """The facts that need the label y of the row."""
+        numbers, distance = promise(answer, self.evidence, strong=False), answer.distance if answer.is_used else None
+        own = [*(y * v for v in answer.point), Fraction(-y)]
+        if term.fact == "side":
+            margin = numbers.margin if answer.is_plain else ZERO
+            return Fact(own, rights((distance, margin)), y < 0 and margin == 0)
+        if not answer.is_used:
+            return None
+        assert answer.explanation is not None
+        is_exact = answer.slack == 0
+        if term.fact == "steepest" and is_exact and numbers.steepness > 0:
+            return Fact([*(-y * v for v in answer.step), ZERO], rights((distance, numbers.steepness)))
+        if term.fact == "flips" and answer.is_plain and not is_exact and numbers.flip is not None:
+            left = [numbers.flip * y * v - y * u for v, u in zip(answer.point, answer.explanation, strict=True)]
             return Fact([*left, y - numbers.flip * y])
-        raise CertificateInvalid(f"row {term.row} promises no fact {term.fact!r}")
+        if answer.reach is None:
+            return None
+        length, factor = answer.reach
+        if term.fact == "plane" and (is_exact or term.sign == 1):
+            sign = -y * term.sign
+            left = [*(sign * v for v in answer.explanation), Fraction(-sign)]
+            return Fact(left, rights((distance, -numbers.tolerance), (length, term.sign * factor)))
+        if term.fact == "reach" and distance is not None and answer.slack is not None:
+            return Fact(own, rights((distance, numbers.margin), (length, -factor)))
+        return None
+
+
+def _claim(point: Vector | None, sign: int) -> list[Fraction] | None:
+    """The left side of sign·(a·x − b) ≥ 0; None if there is no point: a contradiction."""
+    return None if point is None else [sign * v for v in (*point, Fraction(-1))]
+
+
+def _check_branches(book: _Book, branches: Branched, point: Vector | None, verdict: int) -> None:
+    """None if every case of the proof is shown."""
+    unit = book.answer(branches.row, "the proof by cases")
+    if unit.distance is None:
+        raise CertificateInvalid(f"the distance of row {branches.row}, by which cases are measured, is not known")
+    dimension = len(unit.point) if point is None else len(point)
+    fits(unit, branches.row, dimension)
+    claim = _claim(point, -verdict)
+    denied = None if claim is None else Fact(claim, (), verdict == YES)
+    for duty in duties(book.log, branches, dimension, denied):
+        wanted, gain = [ZERO] * (dimension + 1), None
+        if duty.bound is not None:
+            wanted[duty.bound.index] = Fraction(duty.bound.sign)
+            gain = (unit.distance, duty.bound.value)
+        _add_up(book, duty.terms, wanted, strict=duty.bound is None, what=duty.what, context=duty.context, gain=gain)
 
 
 def _add_up(
-    book: _Book, terms: Sequence[Term], point: Vector | None, sign: int, *, strict: bool, what: str = ""
+    book: _Book,
+    terms: Sequence[Term],
+    wanted: Sequence[Fraction] | None,
+    *,
+    strict: bool,
+    what: str = "",
+    context: Context | None = None,
+    gain: Right | None = None,
 ) -> None:
-    """None if the terms add up to sign·(point, −1), or to 0, and pay for it."""
+    """None if the left sides add up to what is wanted (None: to 0), and the right sides to the gain, or at least to 0."""
     facts: list[Fact] = []
     named = [n for n, term in enumerate(terms) if _is_sane(term, f"{what}term {n}") and term.row is not None]
     rows = [book.answer(terms[n].row, f"{what}term {n} ({terms[n].fact})") for n in named]
-    if point is None and not rows:
-        raise CertificateInvalid("a contradiction is one between rows, but none is named")
-    dimension = len(rows[0].point) if point is None else len(point)
+    if wanted is None:
+        if not rows:
+            raise CertificateInvalid("a contradiction is one between rows, but none is named")
+        wanted = [ZERO] * (len(rows[0].point) + 1)
+    dimension = len(wanted) - 1
     for n, answer in zip(named, rows, strict=True):
         fits(answer, terms[n].row, dimension)
     for n, term in enumerate(terms):
         if term.vector is not None and len(term.vector) != dimension:
             raise CertificateInvalid(f"{what}term {n}: {term.fact} needs a vector with {dimension} entries")
         try:
-            facts.append(book.fact(term, rows))
+            facts.append(book.fact(term, rows, context, dimension))
         except CertificateInvalid as error:
             raise CertificateInvalid(f"{what}term {n} ({term.fact}): {error}") from None
     weights = [term.weight for term in terms]
     refuse_unwieldy(weights, f"{what}its weights")
-    wanted = [ZERO] * (dimension + 1) if point is None else [sign * v for v in (*point, Fraction(-1))]
     for i, (found, want) in enumerate(zip(_sums(weights, facts, dimension + 1), wanted, strict=True)):
         if found != want:
             place = "the offset" if i == dimension else f"feature {i}"
             raise CertificateInvalid(f"{what}the left sides do not add up for {place}: off by {_show(found - want)}")
-    totals = [(distance, _sum(weights, rights)) for distance, rights in _by_distance(facts)]
-    for distance, total in totals:
+    totals = _totals(weights, facts, gain)
+    for length, total in totals:
         if total < 0:
-            raise CertificateInvalid(f"{what}the right sides for {_name(distance)} add up to {_show(total)}, below 0")
+            raise CertificateInvalid(f"{what}the right sides for {_name(length)} add up to {_show(total)}, below 0")
     by_definition = any(fact.is_strict and weight > 0 for fact, weight in zip(facts, weights, strict=True))
     if (
         strict
         and not by_definition
-        and not any(total > 0 for _, total in totals)
+        and not any(total > 0 and not is_secret(length) for length, total in totals)
         and not _leave_nothing(weights, facts)
     ):
         raise CertificateInvalid(f"{what}nothing in it is strict: the point may lie on the plane, which is Yes")
@@ -235,7 +308,7 @@ def _leave_nothing(weights: Sequence[Fraction], facts: Sequence[Fact]) -> bool:
     The sum is 0 only if every fact in it is: if none has a length in it and their left sides have full rank, (a, b) = 0.
     """
     used = [fact for fact, weight in zip(facts, weights, strict=True) if weight > 0]
-    if not used or any(fact.right for fact in used):
+    if not used or any(fact.rights for fact in used):
         return False
     rows = [list(fact.left) for fact in used]
     for k in range(len(rows[0])):
@@ -253,19 +326,39 @@ def _is_sane(term: Term, who: str) -> bool:
     """True; raises if the term is not made of what it should be, whoever made it."""
     if term.fact not in FACTS:
         raise CertificateInvalid(f"{who}: there is no fact {term.fact!r}; facts are {', '.join(FACTS)}")
-    refuse_inexact([term.weight, *(term.vector or ())], f"{who} ({term.fact})")
+    who, fact = f"{who} ({term.fact})", term.fact
+    optional = [number for number in (term.power, term.at) if number is not None]
+    refuse_inexact([term.weight, *(term.vector or ()), *optional], who)
     if term.weight < 0:
-        raise CertificateInvalid(f"{who} ({term.fact}) has the negative weight {_show(term.weight)}")
+        raise CertificateInvalid(f"{who} has the negative weight {_show(term.weight)}")
     if type(term.sign) is not int or term.sign not in (1, -1):
-        raise CertificateInvalid(f"{who} ({term.fact}) has the sign {term.sign!r}; it is 1 or -1")
-    if term.row is None and term.fact != "hoelder":
-        raise CertificateInvalid(f"{who} ({term.fact}) names no row")
-    has_vector, has_distance = term.fact in ("ray", "hoelder"), term.fact == "hoelder" and term.row is None
-    if (term.sign != 1 and term.fact != "plane") or (term.vector is None) == has_vector:
-        raise CertificateInvalid(f"{who} ({term.fact}): a sign belongs to plane, a vector to ray and hoelder")
+        raise CertificateInvalid(f"{who} has the sign {term.sign!r}; it is 1 or -1")
+    if fact in IN_BRANCHES and term.row is not None:
+        raise CertificateInvalid(f"{who} is about no row")
+    if term.row is None and fact not in ("hoelder", *IN_BRANCHES):
+        raise CertificateInvalid(f"{who} names no row")
+    has_vector, has_distance = fact in ("ray", "hoelder", "chord"), fact == "hoelder" and term.row is None
+    if (term.sign != 1 and fact not in ("plane", "bound")) or (term.vector is None) == has_vector:
+        raise CertificateInvalid(f"{who}: a sign belongs to plane and bound, a vector to ray and hoelder and chord")
     if (term.distance is None) == has_distance:
-        raise CertificateInvalid(f"{who} ({term.fact}): a distance belongs to a hoelder that names no row")
+        raise CertificateInvalid(f"{who}: a distance belongs to a hoelder that names no row")
+    if term.of != "distance" and (term.of != "robustness" or fact != "hoelder" or term.row is None):
+        raise CertificateInvalid(
+            f"{who}: only a hoelder with a row is `of` its distance or its robustness, not {term.of!r}"
+        )
+    if (term.index is None) == (fact == "bound") or (fact == "bound" and not _is_index(term.index)):
+        raise CertificateInvalid(f"{who}: the index of an entry of a belongs to bound, got {term.index!r}")
+    if fact != "chord" and (term.power is not None or term.at is not None):
+        raise CertificateInvalid(f"{who}: a power belongs to chord, and a place where it touches")
+    if term.power is not None:
+        at = term.at if term.at is not None or term.power > 1 else 1  # a power of 1 touches everywhere
+        if term.power < 1 or at is None or at <= 0:
+            raise CertificateInvalid(f"{who}: a power is at least 1, and touches at some number above 0")
     return True
+
+
+def _is_index(index: Any) -> bool:
+    return type(index) is int and index >= 0
 
 
 def _sums(weights: Sequence[Fraction], facts: Sequence[Fact], size: int) -> Iterator[Fraction]:
@@ -278,17 +371,23 @@ def _sum(weights: Sequence[Fraction], values: Sequence[Fraction]) -> Fraction:
     return dot(weights, values)
 
 
-def _by_distance(facts: Sequence[Fact]) -> Iterator[tuple[Any, list[Fraction]]]:
-    """Every distance that takes part, with the right sides of all facts, 0 for those of other distances."""
-    seen: list[Any] = []
-    for fact in facts:
-        if fact.distance is not None and fact.distance not in seen:
-            seen.append(fact.distance)
-            yield fact.distance, [f.right if f.distance == fact.distance else ZERO for f in facts]
+def _totals(weights: Sequence[Fraction], facts: Sequence[Fact], gain: Right | None) -> list[Right]:
+    """Every length that takes part, with the sum of its right sides, less what is to be gained of it."""
+    parts: list[tuple[Any, list[Fraction], list[Fraction]]] = []
+    pairs = [(weight, right) for weight, fact in zip(weights, facts, strict=True) for right in fact.rights]
+    for weight, (length, factor) in [*pairs, *([] if gain is None else [(Fraction(-1), gain)])]:
+        part = next((part for part in parts if part[0] is length or part[0] == length), None)
+        if part is None:
+            parts.append(part := (length, [], []))
+        part[1].append(weight)
+        part[2].append(factor)
+    return [(length, _sum(shares, factors)) for length, shares, factors in parts]
 
 
-def _name(distance: Any) -> str:
-    return f"the distance {distance['norm'] if isinstance(distance, dict) else distance}"
+def _name(length: Any) -> str:
+    if is_secret(length):
+        return "the secret reach"
+    return f"the distance {length['norm'] if isinstance(length, dict) else length}"
 
 
 def _show(number: Fraction) -> str:

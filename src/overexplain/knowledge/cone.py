@@ -16,8 +16,9 @@ from overexplain.geometry.arrays import BoolArray, FloatArray, IntArray
 from overexplain.geometry.norm import UNIT_ROUNDOFF, Norm
 from overexplain.geometry.polyhedral import Polyhedral
 from overexplain.knowledge.core import THIN, Core, find_core
-from overexplain.knowledge.facts import Facts, Flips, OnSide, Steepest, length_error, up
+from overexplain.knowledge.facts import Facts, Flips, OffPlane, OnSide, Steepest, length_error, up
 from overexplain.knowledge.rational_norms import exponent_and_weights
+from overexplain.knowledge.shells import Directions, longest, shell_rows
 
 NOISE = 1e-9
 """A row that the core leaves less than this share of is rounding: its equality already says it."""
@@ -43,22 +44,16 @@ class Cone:
         return rows[kept], errors[kept], kept
 
     def lengths(self) -> list[FloatArray]:
-        """For each distance a row L with t ≤ L·(a, b): the steepest step of a row under it."""
-        best: dict[int, tuple[float, FloatArray]] = {}
-        for fact in self.facts.explained:
-            if isinstance(fact, Steepest):
-                number = self.facts.norms.index(fact.norm)
-                row = -fact.side / fact.steepness * np.append(fact.step, 0.0)
-                share = fact.tolerance / fact.length
-                if number not in best or share < best[number][0]:
-                    best[number] = (share, row)
-        return [
-            best[n][1] if n in best else np.full(self.facts.dimension + 1, np.nan) for n in range(len(self.facts.norms))
-        ]
+        """For each distance a row L with t ≤ L·(a, b): the steepest step of a row under it; NaN if there is none."""
+        found = longest(self.facts)
+        return [found.get(n, np.full(self.facts.dimension + 1, np.nan)) for n in range(len(self.facts.norms))]
 
 
-def build_cone(facts: Facts, exponents: IntArray) -> Cone:
-    """The cone of some facts; `exponents` are powers of two that bring the features to like sizes."""
+def build_cone(facts: Facts, exponents: IntArray, touching: Directions | None = None) -> Cone:
+    """The cone of some facts; `exponents` are powers of two that bring the features to like sizes.
+
+    `touching` are where the balls of robust counterfactuals are touched: the more, the closer the rows come to them.
+    """
     core = find_core(facts, exponents)
     rows = [-facts.queries()]
     errors = [np.zeros_like(rows[0])]
@@ -95,6 +90,8 @@ def build_cone(facts: Facts, exponents: IntArray) -> Cone:
                 off += 4 * fact.tolerance / fact.length
             add(step + steep, off * (np.abs(step) + np.abs(steep)))
             complete &= whole
+        elif isinstance(fact, OffPlane):
+            complete = False  # s = ‖a‖* is no linear row
         elif fact.tolerance > 0:
             slab = steps.get(fact.row)
             if fact.row in core.pinned:
@@ -108,6 +105,8 @@ def build_cone(facts: Facts, exponents: IntArray) -> Cone:
             add(np.vstack([plane - wide, -plane - wide]), _off(fact.norm, facts.dimension) * np.abs(wide))
     if facts.unsided:
         complete = False
+    if facts.off_plane:
+        add(*shell_rows(facts, touching or {}))
     return Cone(facts, np.vstack(rows), np.vstack(errors), core, complete)
 
 

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from typing import NoReturn
 
 import numpy as np
 
 from overexplain.errors import InconsistentLog
 from overexplain.knowledge.certificates import Certificate
-from overexplain.knowledge.checker import Answer, Term
+from overexplain.knowledge.checker import Answer, Branched, Term
 from overexplain.knowledge.core import find_core
 from overexplain.knowledge.enclosures import Evidence
 from overexplain.knowledge.evidence import Finder
-from overexplain.knowledge.facts import Facts
+from overexplain.knowledge.facts import Facts, lengths_in
 from overexplain.knowledge.program import Program
 from overexplain.knowledge.settle import Settler
 from overexplain.knowledge.sides import Sides
@@ -41,7 +42,6 @@ def only(facts: Facts, rows: Sequence[int]) -> Facts:
     """The facts of some rows."""
     kept = np.isin(facts.rows, rows)
     explained = tuple(fact for fact in facts.explained if fact.row in rows)
-    norms = tuple(dict.fromkeys(fact.norm for fact in explained if fact.norm is not None))
     return Facts(
         facts.dimension,
         facts.rows[kept],
@@ -49,7 +49,7 @@ def only(facts: Facts, rows: Sequence[int]) -> Facts:
         facts.sides[kept],
         explained,
         tuple(row for row in facts.unsided if row in rows),
-        norms,
+        *lengths_in(explained),
     )
 
 
@@ -105,11 +105,25 @@ def raise_conflict(
     proof = Certificate.about(
         log, None, None, terms, lemmas=lemmas, assumed=sides.assumed, tolerance=tolerance, lengths=evidence.lengths
     )
-    proof.verify(log)
     named = sorted(set(rows) | {int(r) for lemma in lemmas for r in _named(lemma.terms)})
+    _raise(log, proof, named)
+
+
+def raise_by_cases(log: QueryLog, branches: Branched, sides: Sides, tolerance: float | None) -> NoReturn:
+    """Raise InconsistentLog with a proof by cases."""
+    used = {lemma.row for lemma in sides.lemmas}
+    lemmas = sides.lemmas if used & branches.rows else ()
+    proof = Certificate.about(
+        log, None, None, (), lemmas=lemmas, assumed=sides.assumed, tolerance=tolerance, branches=branches
+    )
+    _raise(log, proof, sorted(proof.rows))
+
+
+def _raise(log: QueryLog, proof: Certificate, rows: Sequence[int]) -> NoReturn:
+    proof.verify(log)
     raise InconsistentLog(
-        f"no linear model fits the log: rows {', '.join(map(str, named))} contradict each other ({proof}). "
+        f"no linear model fits the log: rows {', '.join(map(str, rows))} contradict each other ({proof}). "
         "If the answers are rounded, declare it: Mechanism(..., tolerance=...)",
-        rows=tuple(named),
+        rows=tuple(rows),
         proof=proof,
     )

@@ -22,6 +22,7 @@ from overexplain.geometry.norm import UNIT_ROUNDOFF
 from overexplain.knowledge.exact import null_space
 from overexplain.knowledge.facts import Facts, OnPlane, Steepest, is_euclidean
 from overexplain.knowledge.rational_norms import exact_span, orthogonal
+from overexplain.knowledge.shells import exact_shells, thin_shells
 
 THIN = 1e-7
 """A fact is an equality if its tolerance is below this share of the step it belongs to."""
@@ -142,7 +143,7 @@ def _exact_rows(facts: Facts) -> list[list[Fraction]]:
             rows.append([*map(Fraction, fact.point.tolist()), Fraction(-1)])
         elif isinstance(fact, Steepest) and fact.tolerance == 0:
             rows += [[*row, Fraction(0)] for row in exact_span(fact.norm, fact.exact_step)]
-    return rows
+    return rows + exact_shells(facts)
 
 
 def _thin_rows(facts: Facts) -> list[Equality]:
@@ -163,7 +164,7 @@ def _thin_rows(facts: Facts) -> list[Equality]:
                 for d, width in thin_span(fact)
                 if width <= FIXED * float(fact.norm(d))
             ]
-    return rows
+    return rows + [Equality(*shell) for shell in thin_shells(facts, THIN)]
 
 
 def is_thin(plane: OnPlane, step: Steepest | None) -> bool:

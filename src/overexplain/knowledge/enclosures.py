@@ -23,6 +23,12 @@ BITS = 96
 DIGITS = 50
 """Decimal digits with which powers are computed; `decimal` rounds them correctly, and a margin of ten digits pays for it."""
 
+LONGEST_POWER = 20_000
+"""A whole power is computed exactly if it has at most so many binary digits."""
+
+LARGEST_EXPONENT = 10_000
+"""Powers beyond e to ± this are not computed: no honest proof needs them."""
+
 ZERO = Fraction(0)
 
 
@@ -196,7 +202,7 @@ def _lp(q: Fraction | None, x: Vector) -> Enclosure:
     context = decimal.Context(prec=DIGITS, Emin=decimal.MIN_EMIN, Emax=decimal.MAX_EMAX, traps=[])
 
     def near(value: Fraction) -> decimal.Decimal:
-        return context.divide(decimal.Decimal(value.numerator), decimal.Decimal(value.denominator))
+        return _near(value, context)
 
     total = decimal.Decimal(0)
     for v in size:  # (|v|/largest)^q, between 0 and 1
@@ -274,3 +280,73 @@ def solve(rows: Sequence[Vector], right: Vector) -> list[Fraction]:
         rest = work[k][n] - sum((work[k][j] * z[j] for j in range(k + 1, n)), ZERO)
         z[k] = Fraction(rest) / work[k][k]
     return z
+
+
+def exponent_and_weights(spec: Any, dimension: int) -> tuple[Fraction | None, list[Fraction]]:
+    """(q, weights) of ‖weights·x‖_q, q = None for ∞; NotEnclosed for a norm that is no weighted ℓq."""
+    if isinstance(spec, str):
+        return _exponent(spec), [Fraction(1)] * dimension
+    if spec["norm"] != "weighted":
+        raise NotEnclosed(f"the norm {spec['norm']!r} is no weighted ℓq")
+    q, weights = exponent_and_weights(spec["base"], dimension)
+    return q, list(_weighted(spec, weights))
+
+
+def axis_length(spec: Any, index: int, dimension: int, evidence: Evidence = no_evidence) -> Fraction:
+    """At least the norm of the index-th unit vector: |a_index| is at most this times ‖a‖*."""
+    if isinstance(spec, str):
+        _exponent(spec)  # it is an ℓq, whichever
+        return Fraction(1)
+    if spec["norm"] == "weighted":
+        if len(spec["weights"]) != dimension:
+            raise NotEnclosed(f"the norm has {len(spec['weights'])} weights, the vector {dimension} entries")
+        return Fraction(spec["weights"][index]) * axis_length(spec["base"], index, dimension, evidence)
+    axis = [ZERO] * dimension
+    axis[index] = Fraction(1)
+    return enclose(spec, axis, evidence)[1]
+
+
+def corners_of(spec: Any, dimension: int) -> list[Vector]:
+    """The corners d of the norm's ball, ‖a‖* = max a·d, in a fixed order: of a (weighted) ℓ1, or as the norm gives them."""
+    if isinstance(spec, dict) and spec["norm"] == "polyhedral":
+        return [_exact(corner) for corner in spec["vertices"]]
+    q, weights = exponent_and_weights(spec, dimension)
+    if q != 1:
+        raise NotEnclosed("the ball of the norm is not one with few corners: ℓ1, weighted ℓ1 or polyhedral")
+    signed = [(i, sign / weight) for i, weight in enumerate(weights) for sign in (1, -1)]
+    return [[value if k == i else ZERO for k in range(dimension)] for i, value in signed]
+
+
+def power(x: Fraction, k: Fraction) -> Enclosure:
+    """Bounds on x^k for x ≥ 0 and k ≥ 0, exact for whole k unless the number were too long."""
+    if x < 0 or k < 0:
+        raise NotEnclosed("a power is taken of a number ≥ 0, to an exponent ≥ 0")
+    if k == 0 or x == 1:
+        return Fraction(1), Fraction(1)
+    if x == 0:
+        return ZERO, ZERO
+    size = max(x.numerator.bit_length(), x.denominator.bit_length())
+    if k.denominator == 1 and size * k <= LONGEST_POWER:
+        return x**k.numerator, x**k.numerator
+    context = decimal.Context(prec=DIGITS, Emin=decimal.MIN_EMIN, Emax=decimal.MAX_EMAX, traps=[])
+    exponent = context.multiply(_near(k, context), context.ln(_near(x, context)))
+    if exponent.copy_abs() > LARGEST_EXPONENT:
+        if exponent < 0:
+            return ZERO, Fraction(1, 2**LARGEST_EXPONENT)
+        raise NotEnclosed(f"a power too large to be computed with: over e^{LARGEST_EXPONENT}")
+    value = Fraction(context.exp(exponent))
+    # ln x is off by at most 1e-49·(1 + |ln x|), k times it by 1e-48·(k + k|ln x|); that is the power's relative error.
+    spread = Fraction(math.ceil(1 + k + abs(Fraction(exponent))), 10 ** (DIGITS - 5))
+    return max(ZERO, -upper(-value * (1 - spread))), upper(value * (1 + spread))
+
+
+def _near(value: Fraction, context: decimal.Context) -> decimal.Decimal:
+    return context.divide(decimal.Decimal(value.numerator), decimal.Decimal(value.denominator))
+
+
+def upper(value: Fraction) -> Fraction:
+    """At least the value, to 2^-BITS of it: a short binary fraction if it is long, so that sums have no long denominators."""
+    if value.denominator.bit_length() <= 2 * BITS:
+        return value
+    unit = Fraction(2) ** (value.numerator.bit_length() - value.denominator.bit_length() - BITS - 1)
+    return math.ceil(value / unit) * unit

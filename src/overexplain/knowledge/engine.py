@@ -19,6 +19,7 @@ from overexplain.geometry.hyperplane import NO, YES, Hyperplane
 from overexplain.geometry.mechanism import Mechanism
 from overexplain.knowledge.certificates import Certificate, Disagreement
 from overexplain.knowledge.faces import WORTH, Faces, certain_on
+from overexplain.knowledge.facts import LEVELS, Robust
 from overexplain.knowledge.known import Known
 from overexplain.knowledge.smooth import OPEN
 from overexplain.knowledge.verdicts import Verdict, Verdicts
@@ -33,7 +34,9 @@ BLOCK = 16_384
 class Knowledge:
     """Every linear model that could have given a log's answers, and what they all agree on.
 
-    robust      how robust counterfactuals are used: "shared" (their labels, so far)
+    robust      how robust counterfactuals are used. "shared": all of them at one distance behind the plane, in a convex set
+                that may leave a few certain points UNDECIDED; "exact": these, too, are settled, by cases; "paper" and
+                "perspective": the weaker sets of the paper
     tolerance   overrides that of every row's mechanism; 0.0: the answers are exact
     time_limit  seconds that the exact step may take in one call of `certify`; what is left then is UNDECIDED
 
@@ -53,7 +56,7 @@ class Knowledge:
     def __init__(
         self,
         log: QueryLog,
-        robust: str = "shared",
+        robust: Robust = "shared",
         tolerance: float | None = None,
         time_limit: float | None = None,
         *,
@@ -61,12 +64,12 @@ class Knowledge:
     ) -> None:
         if not isinstance(log, QueryLog):
             raise InvalidInput(f"knowledge comes from a QueryLog, got {type(log).__name__}")
-        if robust != "shared":
-            raise InvalidInput(f'robust is "shared", got {robust!r}')
+        if robust not in LEVELS:
+            raise InvalidInput(f"robust is one of {', '.join(LEVELS)}, got {robust!r}")
         if threads is not None and not threads >= 1:
             raise InvalidInput(f"threads is a whole number above 0 or None, got {threads!r}")
         self._threads = threads
-        self._known = Known(log, _limit(tolerance, "tolerance"), _limit(time_limit, "time_limit"))
+        self._known = Known(log, _limit(tolerance, "tolerance"), _limit(time_limit, "time_limit"), robust)
 
     # What is known.
 
@@ -162,18 +165,23 @@ class Knowledge:
         settler.limit(deadline)
         unique, inverse = np.unique(points[waiting], axis=0, return_inverse=True)
         found = np.full(len(unique), OPEN, dtype=np.int8)
-        faces = Faces(region.facts, region.exponents)
-        todo = np.arange(len(unique))
+        faces, pool = Faces(region.facts, region.exponents), self._known.pool
+        found[pool.disagree(unique)] = Verdict.UNKNOWN
+        screens = self._known.screens()
+        if screens is not None:
+            screens.settle(unique, found, deadline)
+        todo = np.flatnonzero(found == OPEN)
         while len(todo) and (deadline is None or time.monotonic() < deadline):
             first, todo = todo[0], todo[1:]
             settled = settler.settle(unique[first], suggest=not region.trusted)
             found[first] = settled.verdict
+            pool.learn(settled.yes, settled.no)
             face = faces.learn(settled)
             if len(todo) >= WORTH and face is not None:
                 found[todo] = certain_on(face, unique[todo])
                 todo = todo[found[todo] == OPEN]
             if settled.yes is not None and len(todo):
-                found[todo[faces.disagree(unique[todo])]] = Verdict.UNKNOWN
+                found[todo[pool.disagree(unique[todo])]] = Verdict.UNKNOWN
                 todo = todo[found[todo] == OPEN]
         codes[waiting] = found[np.ravel(inverse)]  # OPEN is UNDECIDED: a limit was hit
 
@@ -204,7 +212,7 @@ class Knowledge:
             log.add_label(x, label)
         else:
             log.add_explanation(x, explanation, label=label, mechanism=mechanism)
-        self._known = Known(log, self._known.tolerance, self._known.time_limit, self._known)
+        self._known = Known(log, self._known.tolerance, self._known.time_limit, self._known.robust, self._known)
         return self
 
     def __repr__(self) -> str:

@@ -13,14 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from overexplain.geometry.arrays import FloatArray, IntArray
-from overexplain.geometry.norm import UNIT_ROUNDOFF
 from overexplain.knowledge.conflict import only
 from overexplain.knowledge.facts import Facts
 from overexplain.knowledge.region import Region
 from overexplain.knowledge.settle import Settled
 from overexplain.knowledge.smooth import OPEN
 from overexplain.knowledge.span import Span
-from overexplain.knowledge.ties import Model
 
 WORTH = 16
 """Points that must be waiting for a face to be worth its own region."""
@@ -33,14 +31,10 @@ class Faces:
     def __init__(self, facts: Facts, exponents: IntArray) -> None:
         self._facts, self._exponents = facts, exponents
         self._queries = facts.queries()
-        self._models = np.zeros((0, facts.dimension + 1))
         self._seen: set[bytes] = set()
 
     def learn(self, settled: Settled) -> Region | None:
-        """The face that a proof names, if it is a new one; models are kept for `disagree`."""
-        for model in (settled.yes, settled.no):
-            if model is not None:
-                self._models = np.vstack([self._models, _floats(model)])
+        """The face that a proof names, if it is a new one."""
         rows = [term.row for term in settled.terms if term.row is not None]
         if not rows or not self._facts.is_linear or self._facts.explained:
             return None
@@ -54,22 +48,9 @@ class Faces:
         self._seen.add(key)
         return Region(only(self._facts, self._facts.rows[inside].tolist()))
 
-    def disagree(self, X: FloatArray) -> NDArray[np.bool_]:
-        """For each point: True if two of the models learnt disagree about it by more than rounding."""
-        queries = np.hstack([X, -np.ones((len(X), 1))])
-        said = queries @ self._models.T
-        sure = np.abs(said) > 16 * queries.shape[1] * UNIT_ROUNDOFF * (np.abs(queries) @ np.abs(self._models).T)
-        return np.asarray((sure & (said > 0)).any(axis=1) & (sure & (said < 0)).any(axis=1))
-
 
 def certain_on(face: Region, X: FloatArray) -> NDArray[np.int8]:
     """+1 or −1 where the face's own rows prove it, else OPEN."""
     codes = face.codes(X)
     codes[np.abs(codes) != 1] = OPEN
     return codes
-
-
-def _floats(model: Model) -> FloatArray:
-    """A rational model, scaled and rounded."""
-    size = max(abs(v) for v in (*model[0], model[1]))
-    return np.array([[float(v / size) for v in (*model[0], model[1])]])

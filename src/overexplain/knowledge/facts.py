@@ -4,6 +4,7 @@ With t = ‖a‖*, the dual of the row's distance, and y the label of the point 
 
     OnSide     y·(a·x − b) ≥ margin·t          its own side, as far from the plane as the answer says (a label alone: margin 0)
     OnPlane    |a·x' − b| ≤ tolerance·t        an explanation lies on the plane, to within its tolerance
+    OffPlane   −y·(a·x' − b) = radius·s, to within tolerance·t     a robust one lies behind it, s = ‖a‖* of its ball's norm
     Steepest   −y·a·w ≥ steepness·t            and is the shortest way across
     Flips      −y·(a·x' − b) ≥ −share·y·(a·x − b)     an inexact one at least changes the label
 
@@ -13,9 +14,10 @@ follows from those.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import Any, final
+from typing import Any, Literal, final
 
 import numpy as np
 
@@ -86,7 +88,51 @@ class Flips:
     norm: Norm | None
 
 
-Fact = OnSide | OnPlane | Steepest | Flips
+@dataclass(frozen=True)
+class Secret:
+    """The reach r ≥ 0 of answers whose radius is not known: the same for all answers under the same terms."""
+
+    distance: Norm | None
+    robustness: Norm | None
+
+    @property
+    def written(self) -> dict[str, Any]:
+        """The form in which the checker knows it."""
+        specs = {name: None if norm is None else norm.spec for name, norm in vars(self).items()}
+        return {"norm": "secret", **specs}
+
+
+@dataclass(frozen=True)
+class OffPlane:
+    """−side·(a·explanation − b) ≥ radius·s − tolerance·t, and if it is `tight` the reverse: ≤ radius·s + tolerance·t.
+
+    s is the length of a under `ball`, t under `norm`. `margin`: side·(a·point − b) ≥ margin·t − radius·s. Unless it is `shared`
+    nothing may be concluded from several of them having the same s: the paper's weaker sets.
+    """
+
+    row: int
+    side: int
+    point: FloatArray
+    explanation: FloatArray
+    tolerance: float
+    norm: Norm | None
+    ball: Norm | Secret
+    radius: float
+    tight: bool = True
+    margin: float | None = None
+    shared: bool = True
+
+    @property
+    def behind(self) -> FloatArray:
+        """−side·(explanation, −1): how far behind the plane the answer lies, as a row."""
+        return -self.side * np.append(self.explanation, -1.0)
+
+
+Fact = OnSide | OnPlane | Steepest | Flips | OffPlane
+
+Robust = Literal["paper", "perspective", "shared", "exact"]
+LEVELS: tuple[Robust, ...] = ("paper", "perspective", "shared", "exact")
+"""How much of robust counterfactuals is used, from little to all: see `read_facts`."""
 
 
 @final
@@ -104,11 +150,22 @@ class Facts:
     explained: tuple[Fact, ...]
     unsided: tuple[int, ...] = ()
     norms: tuple[Norm, ...] = field(default=())
+    secrets: tuple[Secret, ...] = field(default=())
 
     @property
     def is_linear(self) -> bool:
         """True if no fact has a length in it: labels and explanations that are merely valid."""
-        return not self.norms
+        return not self.norms and not self.secrets
+
+    @property
+    def lengths(self) -> tuple[Norm | Secret, ...]:
+        """What the right sides of facts are measured in: the lengths of a under every norm, and secret reaches."""
+        return (*self.norms, *self.secrets)
+
+    @property
+    def off_plane(self) -> list[OffPlane]:
+        """What robust counterfactuals say."""
+        return [fact for fact in self.explained if isinstance(fact, OffPlane)]
 
     def queries(self) -> FloatArray:
         """The labels as vectors g with g·(a, b) ≥ 0: side·(point, −1)."""
@@ -121,8 +178,14 @@ def no_facts(dimension: int) -> Facts:
     return Facts(dimension, nothing, np.zeros((0, dimension)), nothing, ())
 
 
-def read_facts(log: QueryLog, dimension: int, labels: Any, tolerance: float | None = None) -> Facts:
-    """The facts of a log, whose labels may have been completed by the caller. `tolerance` overrides that of every row."""
+def read_facts(
+    log: QueryLog, dimension: int, labels: Any, tolerance: float | None = None, robust: Robust = "shared"
+) -> Facts:
+    """The facts of a log, whose labels may have been completed by the caller. `tolerance` overrides that of every row.
+
+    Robust counterfactuals: "paper" takes only that the ball lies on the other side, "perspective" also that the perspective point
+    does not, "shared" (and "exact") that all of them lie at one and the same s behind the plane.
+    """
     explained: list[Fact] = []
     unsided: list[int] = []
     with_margin = np.zeros(len(log), dtype=bool)
@@ -131,12 +194,13 @@ def read_facts(log: QueryLog, dimension: int, labels: Any, tolerance: float | No
         if terms is None:
             continue
         found = _explained(log, int(row), int(labels[row]), terms)
+        if not terms.is_plain and labels[row]:
+            found += _robust(log, int(row), int(labels[row]), terms, robust)
         with_margin[row] = any(isinstance(fact, OnSide) for fact in found)
         explained += found
         if labels[row] == 0:
             unsided.append(int(row))
     rows = np.flatnonzero((np.asarray(labels) != 0) & ~with_margin)
-    norms = list(dict.fromkeys(fact.norm for fact in explained if fact.norm is not None))
     return Facts(
         dimension,
         rows,
@@ -144,8 +208,16 @@ def read_facts(log: QueryLog, dimension: int, labels: Any, tolerance: float | No
         np.asarray(labels)[rows].astype(np.int64),
         tuple(explained),
         tuple(unsided),
-        tuple(norms),
+        *lengths_in(explained),
     )
+
+
+def lengths_in(explained: Iterable[Fact]) -> tuple[tuple[Norm, ...], tuple[Secret, ...]]:
+    """(norms, secret reaches) that some facts are measured in; the distances of explanations first."""
+    distances = dict.fromkeys(fact.norm for fact in explained if fact.norm is not None)
+    balls = dict.fromkeys(fact.ball for fact in explained if isinstance(fact, OffPlane))
+    norms = dict.fromkeys([*distances, *(ball for ball in balls if not isinstance(ball, Secret))])
+    return tuple(norms), tuple(ball for ball in balls if isinstance(ball, Secret))
 
 
 def terms_of(log: QueryLog, row: int, tolerance: float | None = None) -> Mechanism | None:
@@ -155,7 +227,7 @@ def terms_of(log: QueryLog, row: int, tolerance: float | None = None) -> Mechani
     served point itself that is promised to lie on the other side.
     """
     terms = log.mechanism_of(row)
-    if terms is None or not terms.is_plain:
+    if terms is None:
         return None
     if tolerance is not None:
         terms = replace(terms, tolerance=tolerance)
@@ -176,9 +248,14 @@ def _has_spec(norm: Norm | None) -> bool:
 
 
 def _explained(log: QueryLog, row: int, side: int, terms: Mechanism) -> list[Fact]:
-    """The facts of one explained row; without a side only that the explanation is on the plane."""
+    """The facts of one explained row; without a side only that the explanation is on the plane.
+
+    Those of a robust one that hold whatever its radius; `_robust` has the others.
+    """
     point, answer = np.array(log.points[row]), np.array(log.explanations[row])
     norm = terms.distance
+    if not terms.is_plain and (norm is None or terms.slack != 0.0):
+        return []
     if norm is None or terms.slack is None:
         if terms.slack == 0.0:
             plane: list[Fact] = [OnPlane(row, answer, 0.0, None)]
@@ -186,15 +263,13 @@ def _explained(log: QueryLog, row: int, side: int, terms: Mechanism) -> list[Fac
         return [] if side == 0 else [OnSide(row, side, point, 0.0, None), Flips(row, side, point, answer, 0.0, None)]
     step = answer - point
     low, high = _length(norm, step)
-    tolerance = terms.tolerance
-    if tolerance is None:
-        tolerance = norm.answer_rounding * (_length(norm, point)[1] + _length(norm, answer)[1])
-    tolerance = up(tolerance)
+    tolerance = _tolerance(norm, terms, point, answer)
     if terms.slack == 0.0:
-        plane = [OnPlane(row, answer, tolerance, norm)]
+        plane = [OnPlane(row, answer, tolerance, norm)] if terms.is_plain else []
         if side == 0:
             return plane
-        facts = [OnSide(row, side, point, max(0.0, down(low - tolerance)), norm), *plane]
+        own: list[Fact] = [OnSide(row, side, point, max(0.0, down(low - tolerance)), norm)]
+        facts = [*own, *plane] if terms.is_plain else []
         steepness = _steepness(norm, low, tolerance)
         if steepness > 0:
             facts.append(Steepest(row, side, point, answer, step, high, steepness, tolerance, norm))
@@ -206,6 +281,38 @@ def _explained(log: QueryLog, row: int, side: int, terms: Mechanism) -> list[Fac
     if low > tolerance:
         facts.append(Flips(row, side, point, answer, up(up(tolerance * up(stretch)) / down(low - tolerance)), norm))
     return facts
+
+
+def _robust(log: QueryLog, row: int, side: int, terms: Mechanism, robust: Robust) -> list[Fact]:
+    """Where a robust answer lies; nothing if it hangs on a norm of the user's own, which cannot be told from others."""
+    own = log.mechanism_of(row)
+    assert own is not None
+    if not _has_spec(terms.robustness) or (own.radius is None and not _has_spec(own.distance)):
+        return []
+    point, answer = np.array(log.points[row]), np.array(log.explanations[row])
+    norm = terms.distance if terms.slack is not None else None
+    ball: Norm | Secret = Secret(terms.distance, terms.robustness)
+    radius = 1.0
+    if terms.radius is not None and terms.robustness is not None:
+        ball, radius = terms.robustness, terms.radius
+    shared = isinstance(ball, Secret) or robust in ("shared", "exact")
+    tight = terms.slack == 0.0 and (shared or robust == "perspective")
+    fact = OffPlane(row, side, point, answer, 0.0, norm, ball, radius, tight, None, shared)
+    if norm is None or terms.slack is None:
+        return [fact]
+    tolerance = _tolerance(norm, terms, point, answer)
+    margin = max(0.0, down(down(_length(norm, answer - point)[0] - tolerance) / up(1.0 + terms.slack)))
+    return [replace(fact, tolerance=tolerance, margin=margin if shared else None)]
+
+
+def _tolerance(norm: Norm, terms: Mechanism, point: FloatArray, answer: FloatArray) -> float:
+    tolerance = terms.tolerance
+    if tolerance is None:
+        rounding = norm.answer_rounding
+        if not terms.is_plain and terms.robustness is not None:  # the reach of its ball was computed, too
+            rounding = max(rounding, terms.robustness.answer_rounding)
+        tolerance = rounding * (_length(norm, point)[1] + _length(norm, answer)[1])
+    return up(tolerance)
 
 
 def _steepness(norm: Norm, low: float, tolerance: float) -> float:

@@ -18,10 +18,13 @@ from overexplain.knowledge.cases import CaseSettler
 from overexplain.knowledge.certificates import Certificate, Disagreement
 from overexplain.knowledge.certificates import Model as ProofModel
 from overexplain.knowledge.checker import Answer, Lemma, check_certificate
-from overexplain.knowledge.conflict import raise_conflict, settler_of
+from overexplain.knowledge.conflict import raise_by_cases, raise_conflict, settler_of
 from overexplain.knowledge.evidence import Finder
-from overexplain.knowledge.facts import no_facts, read_facts
+from overexplain.knowledge.facts import Robust, no_facts, read_facts
+from overexplain.knowledge.pool import Pool
 from overexplain.knowledge.region import Region
+from overexplain.knowledge.robust import RobustSettler
+from overexplain.knowledge.screens import Screens
 from overexplain.knowledge.settle import UNDECIDED, Settled, Settler
 from overexplain.knowledge.sides import Labelled, Sides, find_sides
 from overexplain.knowledge.verdicts import Verdict
@@ -32,23 +35,34 @@ PATIENCE = 60.0
 """Seconds that the search for a model or a contradiction may take if no time limit is set."""
 
 
+AnySettler = Settler | CaseSettler | RobustSettler
+
+
 @final
 class Known:
     """What a log says; it raises InconsistentLog if no model fits. `earlier` is what was known before rows were added."""
 
     def __init__(
-        self, log: QueryLog, tolerance: float | None, time_limit: float | None = None, earlier: Known | None = None
+        self,
+        log: QueryLog,
+        tolerance: float | None,
+        time_limit: float | None = None,
+        robust: Robust = "shared",
+        earlier: Known | None = None,
     ) -> None:
         self.log, self.tolerance, self.time_limit, self.rows = log, tolerance, time_limit, len(log)
+        self.robust: Robust = robust
         self.answers: Mapping[int, Answer] = answers_of(log, tolerance)
         self.region: Region | None = None
+        self.pool = Pool(log.dimension or 0)
         self._lock = threading.RLock()
-        self._settler: Settler | CaseSettler | None = None
+        self._settler: AnySettler | None = None
+        self._screens: Screens | None = None
         if log.dimension is None or not len(log):
             self.sides, self.facts = Sides(np.zeros(0, dtype=np.int8)), no_facts(log.dimension or 0)
             return
         self.sides = find_sides(log, self.answers, tolerance, Finder(), None if earlier is None else earlier.sides)
-        self.facts = read_facts(log, log.dimension, self.sides.labels, tolerance)
+        self.facts = read_facts(log, log.dimension, self.sides.labels, tolerance, robust)
         if not len(self.facts.rows) and not self.facts.explained:
             return
         if earlier is not None and earlier.region is not None and self._adds_nothing(earlier):
@@ -67,15 +81,17 @@ class Known:
             return False
         return bool(np.array_equal(earlier.region.codes(np.array(self.log.points[new])), self.log.labels[new]))
 
-    def settler(self) -> Settler | CaseSettler:
+    def settler(self) -> AnySettler:
         """The exact step; raises if no model fits the log."""
         with self._lock:
             if self._settler is None:
                 self._settler = self._make_settler()
             return self._settler
 
-    def _make_settler(self) -> Settler | CaseSettler:
+    def _make_settler(self) -> AnySettler:
         filled, evidence = self._filled(), Finder()
+        if self.facts.off_plane:
+            return self._make_robust(Labelled(self.answers, filled), evidence)
         if self.facts.unsided:
             cases = CaseSettler(self.log, self.facts, self.sides.labels, self.answers, filled, self.tolerance, evidence)
             if cases.centre is not None:
@@ -87,6 +103,29 @@ class Known:
         if self.region is not None:
             settler.suggest = self.region.opponent
         return settler
+
+    def _make_robust(self, answers: Mapping[int, Answer], evidence: Finder) -> RobustSettler:
+        """The exact step for robust counterfactuals; all of what they say decides whether a model fits."""
+        assert self.log.dimension is not None
+        whole = self.facts
+        if self.robust in ("paper", "perspective"):
+            whole = read_facts(self.log, self.log.dimension, self.sides.labels, self.tolerance)
+        deadline = time.monotonic() + (self.time_limit or PATIENCE)
+        settler = RobustSettler(answers, self.facts, whole, evidence, deadline, self.robust == "exact")
+        inside = None if self.region is None else self.region.inside()
+        if not settler.find_centre(inside):
+            raise_conflict(self.log, whole, answers, self.sides, self.tolerance)
+            branches = settler.contradiction()
+            if branches is not None:
+                raise_by_cases(self.log, branches, self.sides, self.tolerance)
+        return settler
+
+    def screens(self) -> Screens | None:
+        """What settles batches of points under robust counterfactuals; None for other logs."""
+        settler = self.settler()
+        if self._screens is None and isinstance(settler, RobustSettler) and self.region is not None:
+            self._screens = Screens(self.region, settler, self.pool)
+        return self._screens
 
     def _filled(self) -> dict[int, int]:
         known = {lemma.row: lemma.label for lemma in self.sides.lemmas}
@@ -114,7 +153,7 @@ class Known:
         if settled is None:
             settler = self.settler()
             settler.limit(self.deadline())
-            settled = settler.settle(x)
+            settled = (self.pool.settled(x) if verdict is Verdict.UNKNOWN else None) or settler.settle(x)
         if settled.verdict is Verdict.UNDECIDED or (verdict is not None and settled.verdict != verdict):
             raise SolverFailed(
                 "no proof was found: the point is undecided"
@@ -146,9 +185,12 @@ class Known:
             proof = Disagreement(tuple(x.tolist()), yes, no, self.sides.assumed, self.tolerance)
         else:
             rows = {term.row for term in (*settled.terms, *settled.reverse)}
+            if settled.branches is not None:
+                rows |= settled.branches.rows
             proof = Certificate.about(
                 self.log, x, settled.verdict, settled.terms, reverse=settled.reverse,
                 lemmas=self._lemmas(rows), assumed=self.sides.assumed, tolerance=self.tolerance,
+                branches=settled.branches,
             )  # fmt: skip
         return self._with_lengths(proof)
 
@@ -159,7 +201,7 @@ class Known:
             point = None if proof.point is None else exact(np.array(proof.point))
             check_certificate(
                 self.answers, proof.terms, point, int(proof.verdict or 1), reverse=proof.reverse, lemmas=proof.lemmas,
-                assumed=proof.assumed, lengths=find,
+                assumed=proof.assumed, lengths=find, branches=proof.branches,
             )  # fmt: skip
         else:
             for model in (proof.yes, proof.no):

@@ -19,12 +19,15 @@ from overexplain.log.querylog import QueryLog
 LONGEST_DISTANCE = 200
 """A distance with a longer written form is named by its digest: a matrix in every proof would dwarf the proof."""
 
+_TERMS = ("distance", "tolerance", "slack")
+_ROBUST = ("robustness", "radius")
+
 
 @dataclass(frozen=True)
 class Premise:
     """What a proof takes from one row of the log: the row itself, by its digest, and the terms it is read under.
 
-    `is_explained` is False if only the label is used.
+    `is_explained` is False if only the label is used; a radius of 0 is that of a plain explanation, None a secret one.
     """
 
     row: int
@@ -34,6 +37,8 @@ class Premise:
     distance: Any = None
     tolerance: float | None = None
     slack: float | None = None
+    robustness: Any = None
+    radius: float | None = 0.0
 
     @staticmethod
     def of(log: QueryLog, row: int, tolerance: float | None = None) -> Premise:
@@ -44,10 +49,12 @@ class Premise:
         if entry.explanation is not None:
             seen.update(_bytes(entry.explanation))
         digest = seen.hexdigest()
-        if entry.explanation is None or terms is None or not terms.is_plain:
+        if entry.explanation is None or terms is None:
             return Premise(row, digest, entry.label)
         used = terms.tolerance if tolerance is None else tolerance
-        return Premise(row, digest, entry.label, True, _brief(terms.distance), used, terms.slack)
+        robustness = None if terms.is_plain else _brief(terms.robustness)
+        distance = _brief(terms.distance)
+        return Premise(row, digest, entry.label, True, distance, used, terms.slack, robustness, terms.radius)
 
     def hold(self, log: QueryLog, tolerance: float | None) -> None:
         """None if the log's row is the one that the proof was made for; raises CertificateInvalid otherwise."""
@@ -56,7 +63,7 @@ class Premise:
         found = Premise.of(log, self.row, tolerance)
         if found.digest != self.digest or found.label != self.label:
             raise CertificateInvalid(f"row {self.row} of the log is not the row that the proof was made for")
-        for name in ("is_explained", "distance", "tolerance", "slack"):
+        for name in ("is_explained", *_TERMS, *_ROBUST):
             mine, theirs = getattr(self, name), getattr(found, name)
             if mine != theirs:
                 raise CertificateInvalid(f"row {self.row}: the proof rests on {name} {mine!r}, the log says {theirs!r}")
@@ -68,15 +75,17 @@ class Premise:
             entry["label"] = self.label
         if self.is_explained:
             entry |= {"distance": self.distance, "tolerance": self.tolerance, "slack": self.slack}
+        if self.radius != 0:
+            entry |= {"robustness": self.robustness, "radius": self.radius}
         return entry
 
     @staticmethod
     def from_dict(entry: Any, what: str) -> Premise:
         """The premise that `to_dict` wrote."""
-        terms = ("distance", "tolerance", "slack")
-        entry = refuse_unknown(entry, ("row", "sha256", "label", *terms), ("row", "sha256"), what)
-        is_explained = "distance" in entry
-        refuse_unknown(entry, entry, terms if is_explained else (), what)
+        entry = refuse_unknown(entry, ("row", "sha256", "label", *_TERMS, *_ROBUST), ("row", "sha256"), what)
+        is_robust = any(key in entry for key in _ROBUST)
+        is_explained = is_robust or any(key in entry for key in _TERMS)
+        refuse_unknown(entry, entry, (*(_TERMS if is_explained else ()), *(_ROBUST if is_robust else ())), what)
         if not isinstance(entry["sha256"], str):
             raise CertificateInvalid(f"{what}: sha256 must be a string, got {show(entry['sha256'])}")
         return Premise(
@@ -87,6 +96,8 @@ class Premise:
             entry.get("distance"),
             read_not_negative(entry.get("tolerance"), f"{what}: tolerance"),
             read_not_negative(entry.get("slack"), f"{what}: slack"),
+            entry.get("robustness"),
+            read_not_negative(entry.get("radius", 0.0), f"{what}: radius"),
         )
 
 

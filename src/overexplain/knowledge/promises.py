@@ -20,11 +20,72 @@ LARGEST_BITS = 250_000
 FLOAT64_ANSWER = Fraction(1, 2**40)
 
 
+SECRET = "secret"
+
+Right = tuple[Any, Fraction]
+"""A length and its factor."""
+
+
+@dataclass(frozen=True)
+class Term:
+    """A fact with its weight. `row` says which answer; the other fields belong to some facts only, see `checker`.
+
+    Hoelder takes its norm from `row` (`of`: its distance or its robustness), or else is told it: some row in the same list must
+    have it.
+    """
+
+    fact: str
+    weight: Fraction
+    row: int | None = None
+    sign: int = 1
+    vector: tuple[Fraction, ...] | None = None
+    distance: Any = None
+    of: str = "distance"
+    power: Fraction | None = None
+    at: Fraction | None = None
+    index: int | None = None
+
+
+class Fact(NamedTuple):
+    """left·(a, b) ≥ Σ factor·length over `rights`, every length named once; strict by definition?
+
+    A length is the written form of a norm, for its dual ‖a‖* > 0, or the reach r ≥ 0 of a secret radius.
+    """
+
+    left: Sequence[Fraction]
+    rights: tuple[Right, ...] = ()
+    is_strict: bool = False
+
+    @property
+    def right(self) -> Fraction:
+        """The factor of its only length, as facts of plain rows have; 0 if it has none."""
+        if len(self.rights) > 1:
+            raise ValueError("this fact has several lengths")
+        return self.rights[0][1] if self.rights else ZERO
+
+
+def rights(*pairs: Right) -> tuple[Right, ...]:
+    """Σ factor·length, equal lengths taken together; a factor of 0 and a length of None are left out."""
+    made: list[Right] = []
+    for length, factor in pairs:
+        if length is None or not factor:
+            continue
+        k = next((k for k, (known, _) in enumerate(made) if known is length or known == length), len(made))
+        made[k:] = [(length, factor + (made[k][1] if k < len(made) else ZERO)), *made[k + 1 :]]
+    return tuple(pair for pair in made if pair[1])
+
+
+def is_secret(length: Any) -> bool:
+    """True for the reach of a secret radius: it may be 0, and no norm tells it."""
+    return isinstance(length, dict) and length.get("norm") == SECRET
+
+
 @dataclass(frozen=True)
 class Answer:
-    """One row of a log in exact numbers. `distance` is the norm's written form.
+    """One row of a log in exact numbers. `distance` and `robustness` are the norms' written forms.
 
-    A tolerance of None is float64 rounding: `rounding`·(‖x‖ + ‖x'‖).
+    A tolerance of None is float64 rounding: `rounding`·(‖x‖ + ‖x'‖). A radius of None is secret. A row is opaque if nothing tells
+    its reach, or whether another row's is the same: its norm is a user's own.
     """
 
     point: tuple[Fraction, ...]
@@ -34,6 +95,26 @@ class Answer:
     tolerance: Fraction | None = None
     slack: Fraction | None = ZERO
     rounding: Fraction = FLOAT64_ANSWER
+    robustness: Any = None
+    radius: Fraction | None = ZERO
+    is_opaque: bool = False
+
+    @property
+    def is_plain(self) -> bool:
+        """True if the explanation lies on the plane itself."""
+        return self.radius == 0
+
+    @cached_property
+    def reach(self) -> Right | None:
+        """How far from the plane a robust explanation lies, times ‖a‖: a length and its factor. None: plain, or not known.
+
+        Rows of a secret radius with the same norms share one reach.
+        """
+        if self.is_plain or self.is_opaque:
+            return None
+        if self.radius is None:
+            return {"norm": SECRET, "distance": self.distance, "robustness": self.robustness}, Fraction(1)
+        return None if self.robustness is None else (self.robustness, self.radius)
 
     @property
     def step(self) -> tuple[Fraction, ...]:

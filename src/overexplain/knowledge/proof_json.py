@@ -10,11 +10,13 @@ import json
 import math
 import re
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any, TypeVar
 
 from overexplain.errors import CertificateInvalid, InvalidInput
-from overexplain.knowledge.checker import FACTS, Lemma, Length, Term
+from overexplain.knowledge.branches import DEEPEST
+from overexplain.knowledge.checker import FACTS, Bound, Branch, Branched, Lemma, Length, Term
 from overexplain.log.formats import parse_json
 
 LONGEST_NUMBER = 60_000
@@ -154,12 +156,20 @@ def write_term(term: Term) -> dict[str, Any]:
         entry["vector"] = write_vector(term.vector)
     if term.distance is not None:
         entry["distance"] = term.distance
+    if term.of != "distance":
+        entry["of"] = term.of
+    for name in ("power", "at"):
+        if (number := getattr(term, name)) is not None:
+            entry[name] = write_rational(Fraction(number))
+    if term.index is not None:
+        entry["index"] = term.index
     return entry
 
 
 def read_term(entry: Any, what: str) -> Term:
     """The term that `write_term` wrote."""
-    entry = refuse_unknown(entry, ("fact", "weight", "row", "sign", "vector", "distance"), ("fact", "weight"), what)
+    known = ("fact", "weight", "row", "sign", "vector", "distance", "of", "power", "at", "index")
+    entry = refuse_unknown(entry, known, ("fact", "weight"), what)
     if entry["fact"] not in FACTS:
         raise CertificateInvalid(f"{what}: there is no fact {show(entry['fact'])}; facts are {', '.join(FACTS)}")
     return Term(
@@ -169,7 +179,23 @@ def read_term(entry: Any, what: str) -> Term:
         read_label(entry["sign"], f"{what}: sign") if "sign" in entry else 1,
         read_vector(entry["vector"], f"{what}: vector") if "vector" in entry else None,
         entry.get("distance"),
+        _read_of(entry.get("of", "distance"), f"{what}: of"),
+        read_rational(entry["power"], f"{what}: power") if "power" in entry else None,
+        read_rational(entry["at"], f"{what}: at") if "at" in entry else None,
+        _read_whole(entry["index"], f"{what}: index") if "index" in entry else None,
     )
+
+
+def _read_of(entry: Any, what: str) -> str:
+    if entry not in ("distance", "robustness"):
+        raise CertificateInvalid(f"{what} must be distance or robustness, got {show(entry)}")
+    return str(entry)
+
+
+def _read_whole(entry: Any, what: str) -> int:
+    if type(entry) is not int or entry < 0:
+        raise CertificateInvalid(f"{what} must be a whole number, 0 or more, got {show(entry)}")
+    return entry
 
 
 def write_lemma(lemma: Lemma) -> dict[str, Any]:
@@ -203,6 +229,76 @@ def read_length(entry: Any, what: str) -> Length:
         read_vector(entry["of"], f"{what}: of"),
         read_list(entry["parts"], f"{what}: part", part),
         read_vector(entry["functional"], f"{what}: functional"),
+    )
+
+
+def write_branches(branched: Branched) -> dict[str, Any]:
+    """A proof by cases as a list of branches, each before its parts: however deep they go, the JSON does not."""
+    return {"row": branched.row, "list": [_write_branch(branch) for branch in branched.walk()]}
+
+
+def _write_branch(branch: Branch) -> dict[str, Any]:
+    entry: dict[str, Any] = {}
+    if branch.bounds:
+        entry["bounds"] = [_write_bound(bound) for bound in branch.bounds]
+    if branch.index is not None:
+        entry["index"] = branch.index
+    if branch.value is not None:
+        entry["value"] = write_rational(Fraction(branch.value))
+    if branch.corners is not None:
+        entry["corners"] = branch.corners
+    if branch.parts:
+        entry["parts"] = len(branch.parts)
+    if branch.terms:
+        entry["terms"] = [write_term(term) for term in branch.terms]
+    return entry
+
+
+def _write_bound(bound: Bound) -> dict[str, Any]:
+    value, terms = write_rational(Fraction(bound.value)), [write_term(term) for term in bound.terms]
+    return {"index": bound.index, "sign": bound.sign, "value": value, "terms": terms}
+
+
+def read_branches(entry: Any, what: str) -> Branched:
+    """The proof by cases that `write_branches` wrote."""
+    entry = refuse_unknown(entry, ("row", "list"), ("row", "list"), what)
+    waiting: list[tuple[Branch, int]] = []  # with how deep it goes
+    for branch, parts in reversed(read_list(entry["list"], f"{what}: branch", _read_branch)):
+        if parts > len(waiting):
+            raise CertificateInvalid(f"{what}: a branch says that it has {parts} parts, but {len(waiting)} are left")
+        inner = [waiting.pop() for _ in range(parts)]
+        depth = max((depth + 1 for _, depth in inner), default=0)
+        if depth > DEEPEST:
+            raise CertificateInvalid(f"{what}: nested over {DEEPEST} deep")
+        waiting.append((replace(branch, parts=tuple(part for part, _ in inner)), depth))
+    if len(waiting) != 1:
+        raise CertificateInvalid(
+            f"{what} must be one branch and its parts, got {len(waiting)} that are no part of another"
+        )
+    return Branched(read_row(entry["row"], f"{what}: row"), waiting[0][0])
+
+
+def _read_branch(entry: Any, what: str) -> tuple[Branch, int]:
+    """A branch without its parts, and how many they are."""
+    entry = refuse_unknown(entry, ("bounds", "index", "value", "corners", "parts", "terms"), (), what)
+    branch = Branch(
+        read_list(entry.get("terms", []), f"{what}: term", read_term),
+        read_list(entry.get("bounds", []), f"{what}: bound", _read_bound),
+        _read_whole(entry["index"], f"{what}: index") if "index" in entry else None,
+        read_rational(entry["value"], f"{what}: value") if "value" in entry else None,
+        read_row(entry["corners"], f"{what}: corners") if "corners" in entry else None,
+    )
+    return branch, _read_whole(entry.get("parts", 0), f"{what}: parts")
+
+
+def _read_bound(entry: Any, what: str) -> Bound:
+    known = ("index", "sign", "value", "terms")
+    entry = refuse_unknown(entry, known, known, what)
+    return Bound(
+        _read_whole(entry["index"], f"{what}: index"),
+        read_label(entry["sign"], f"{what}: sign"),
+        read_rational(entry["value"], f"{what}: value"),
+        read_list(entry["terms"], f"{what}: term", read_term),
     )
 
 

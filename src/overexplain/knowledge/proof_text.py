@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
-from overexplain.knowledge.checker import Lemma, Term
+from overexplain.knowledge.checker import Branched, Lemma, Term
 from overexplain.knowledge.verdicts import Verdict
 
 MOST_TERMS = 12
@@ -23,8 +23,9 @@ def certificate_in_a_line(
     lemmas: Sequence[Lemma] = (),
     assumed: Sequence[tuple[int, int]] = (),
     distances: Mapping[int, Any] | None = None,
+    robust: Mapping[int, Any] | None = None,
 ) -> str:
-    """The point as a combination of rows: 'Yes = 1.4 · row 3 − 0.4 · row 7'.
+    """The point as a combination of rows: 'Yes = 1.4 · row 3 − 0.4 · row 7'. `robust` are the rows of robust explanations.
 
     >>> terms = [Term("side", Fraction(7, 5), 3), Term("plane", Fraction(2, 5), 7, sign=-1)]
     >>> certificate_in_a_line(Verdict.YES, terms, {3: 1, 7: None})
@@ -35,12 +36,32 @@ def certificate_in_a_line(
     sign = -1 if verdict == Verdict.NO else 1
     amounts: dict[Form, Fraction] = {}
     for term in terms:
-        amount, form = _share(term, known.get(term.row or 0), (distances or {}).get(term.row or 0))
+        norms = (robust if term.of == "robustness" else distances) or {}
+        amount, form = _share(term, known.get(term.row or 0), norms.get(term.row or 0), term.row in (robust or {}))
         amounts[form] = amounts.get(form, Fraction(0)) + sign * amount
     line = f"{NAMES[verdict]} = {_sum([(amount, form) for form, amount in amounts.items() if amount])}"
+    return line + _notes(lemmas, assumed)
+
+
+def cases_in_a_line(
+    verdict: Verdict | None,
+    branched: Branched,
+    lemmas: Sequence[Lemma] = (),
+    assumed: Sequence[tuple[int, int]] = (),
+) -> str:
+    """How many cases it takes and which rows they rest on: 'Yes by 7 cases from rows 0, 2'."""
+    rows, cases = sorted(branched.rows), branched.leaves
+    named = ", ".join(map(str, rows[:MOST_TERMS])) + (
+        f", … ({len(rows) - MOST_TERMS} more)" if rows[MOST_TERMS:] else ""
+    )
+    count = "1 case" if cases == 1 else f"{cases:,} cases"
+    return f"{NAMES[verdict]} by {count} from row{'s' if rows[1:] else ''} {named}" + _notes(lemmas, assumed)
+
+
+def _notes(lemmas: Sequence[Lemma], assumed: Sequence[tuple[int, int]]) -> str:
     notes = [f"taking row {row} as Yes" for row, _ in assumed]
     notes += [f"row {lemma.row} is proved {'Yes' if lemma.label > 0 else 'No'}" for lemma in lemmas]
-    return line + (f" ({'; '.join(notes)})" if notes else "")
+    return f" ({'; '.join(notes)})" if notes else ""
 
 
 def disagreement_in_a_line(
@@ -54,22 +75,24 @@ def disagreement_in_a_line(
     return f"Unknown: Yes where {sides[0]} ≥ {_short(yes[1])}, No where {sides[1]} < {_short(no[1])}{note}"
 
 
-def _share(term: Term, label: int | None, distance: Any) -> tuple[Fraction, Form]:
+def _share(term: Term, label: int | None, norm: Any, is_robust: bool) -> tuple[Fraction, Form]:
     """What the term adds to a·x − b: how much, and of what."""
     y = label or 1
     match term.fact:
-        case "side":
+        case "side" | "reach":
             return y * term.weight, ("", f" · row {term.row}")
         case "plane":
-            return term.sign * term.weight, ("", f" · explanation of row {term.row}")
+            return (-y if is_robust else 1) * term.sign * term.weight, ("", f" · explanation of row {term.row}")
         case "flips":
             return -y * term.weight, ("", f" · explanation of row {term.row}")
         case "steepest":
             return -y * term.weight, ("", f" · step of row {term.row}")
         case "ray":
             return term.weight * _largest(term), ("rest ", f" (level with the step of row {term.row})")
+        case "chord":
+            return term.weight * _largest(term), ("rest ", f" (robustness of row {term.row})")
         case _:
-            spec = term.distance if term.row is None else distance
+            spec = term.distance if term.row is None else norm
             name = str(spec.get("norm") if isinstance(spec, dict) else spec)
             # It may come from a file that nobody has verified yet.
             return term.weight * _largest(term), ("rest ", f" ({''.join(filter(str.isprintable, name[:40]))})")

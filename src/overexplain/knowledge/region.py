@@ -17,6 +17,7 @@ from overexplain.knowledge.facts import Facts, OnPlane, OnSide, Steepest
 from overexplain.knowledge.gauge.fit import Gauge, NoInterior, fit_gauge
 from overexplain.knowledge.gauge.view import View
 from overexplain.knowledge.program import column_exponents
+from overexplain.knowledge.shells import Directions, touching_steps
 from overexplain.knowledge.smooth import OPEN, smooth_codes, smooth_facts
 from overexplain.knowledge.span import Span
 from overexplain.knowledge.ties import Model
@@ -33,7 +34,7 @@ class Region:
     `trusted`: a 0 is proved. Otherwise it only says that the linear rows leave the point open.
     """
 
-    def __init__(self, facts: Facts) -> None:
+    def __init__(self, facts: Facts, touching: Directions | None = None) -> None:
         self.facts = facts
         vectors = [
             facts.queries(),
@@ -41,8 +42,8 @@ class Region:
         ]
         self.exponents = column_exponents(np.vstack(vectors))
         self._largest = float(np.ldexp(1.0, 400 - int(self.exponents[:-1].max())))
-        self.smooth = smooth_facts(facts)
-        self.cone: Cone = build_cone(facts, -self.exponents)
+        self.smooth = [*smooth_facts(facts), *touching_steps(facts)]
+        self.cone: Cone = build_cone(facts, -self.exponents, touching)
         self.span: Span | None = None
         self.gauge: Gauge | None = None
         self.view: View | None = None
@@ -158,6 +159,10 @@ class Region:
             if isinstance(fact, OnSide) and fact.norm is not None and fact.norm not in [f.norm for f in planes]:
                 return False
         return True
+
+    def inside(self) -> FloatArray | None:
+        """A model inside, in float64."""
+        return None if self.gauge is None or self.span is not None else self.cone.core.basis @ self.gauge.centre
 
     def centre(self) -> Model | None:
         """A model inside, in rationals; the caller has it checked."""

@@ -18,7 +18,7 @@ import numpy as np
 from overexplain.errors import CertificateInvalid, SolverFailed
 from overexplain.geometry.arrays import FloatArray
 from overexplain.geometry.hyperplane import NO, YES
-from overexplain.knowledge.checker import Answer, Term, check_certificate
+from overexplain.knowledge.checker import Answer, Branched, Term, check_certificate
 from overexplain.knowledge.core import Core
 from overexplain.knowledge.enclosures import Evidence
 from overexplain.knowledge.exact import ONE, ZERO
@@ -33,16 +33,26 @@ from overexplain.knowledge.witnesses import check_witness
 
 @dataclass(frozen=True)
 class Settled:
-    """A verdict and what proves it: terms (and the reverse, on the plane), or two models; nothing if undecided."""
+    """A verdict and what proves it: terms (and the reverse, on the plane), branches, or two models; nothing if undecided."""
 
     verdict: Verdict
     terms: tuple[Term, ...] = ()
     reverse: tuple[Term, ...] = ()
     yes: Model | None = None
     no: Model | None = None
+    branches: Branched | None = None
 
 
 UNDECIDED = Settled(Verdict.UNDECIDED)
+
+
+def own_label(facts: Facts) -> dict[Exact, int]:
+    """The row that labels a point, by the point."""
+    index = {tuple(map(Fraction, facts.points[k].tolist())): int(row) for k, row in enumerate(facts.rows)}
+    for fact in facts.explained:
+        if hasattr(fact, "side") and hasattr(fact, "point"):
+            index.setdefault(tuple(map(Fraction, fact.point.tolist())), fact.row)
+    return index
 
 
 @final
@@ -199,12 +209,7 @@ class Settler:
     @property
     def _logged(self) -> dict[Exact, int]:
         if not hasattr(self, "_index"):
-            self._index = {
-                tuple(map(Fraction, self.facts.points[k].tolist())): int(row) for k, row in enumerate(self.facts.rows)
-            }
-            for fact in self.facts.explained:
-                if hasattr(fact, "side") and hasattr(fact, "point"):
-                    self._index.setdefault(tuple(map(Fraction, fact.point.tolist())), fact.row)
+            self._index = own_label(self.facts)
         return self._index
 
     def _says(self, model: Model, point: Exact) -> Fraction:

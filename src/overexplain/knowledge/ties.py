@@ -50,7 +50,7 @@ class Ties:
 
         Without a point: terms that prove a contradiction, or a consistent model. A model that touches has `lean`·(a, b) > 0.
         """
-        d, k = self.program.facts.dimension + 1, len(self.program.norms)
+        d, k = self.program.facts.dimension + 1, self.program.lengths_known
         self.touching = None
         goal = [ZERO] * d if point is None else [sign * v for v in (*point, Fraction(-1))]
         chosen = self._candidates(point, sign)
@@ -64,7 +64,7 @@ class Ties:
                 gains.append(ONE if strict else ZERO)
             for n in range(k):  # what is left of β
                 columns.append([*[ZERO] * (d + n), -ONE, *[ZERO] * (k - n - 1)])
-                gains.append(ONE)
+                gains.append(ONE if n < len(self.program.norms) else ZERO)  # a secret reach may be 0
             if lean is not None:
                 columns.append([*lean, *[ZERO] * k])
                 gains.append(ONE)
@@ -114,7 +114,7 @@ class Ties:
         solution = self.program.solve(sign * np.append([float(v) for v in point], -1.0))
         used = solution.weights > 0
         vectors = self.program.vectors
-        lengths = self.program.rights @ self.program.lengths if self.program.norms else 0.0
+        lengths = self.program.rights @ self.program.lengths if self.program.lengths_known else 0.0
         room = vectors @ solution.model - lengths
         touched = np.abs(room) <= CLOSE * (np.abs(vectors) @ np.abs(solution.model) + np.abs(lengths))
         return [int(c) for c in np.flatnonzero(used | touched)]

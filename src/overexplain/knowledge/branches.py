@@ -1,0 +1,232 @@
+"""Proofs by cases, for what the length s = ‖a‖* of a robustness N2 says from above. Standard library only: part of the checker.
+
+Everything in a branch is measured in t, the length of one distance, the *unit*. What is known there of single entries of a is the
+*box*: sign·a_i ≥ value·t, at first by Hölder, |a_i| ≤ ‖e_i‖·t. In it s has upper bounds:
+
+    chord    α·a ≥ δ·s − γ·t     for N2 = ‖e·x‖_q with the dual exponent r = q/(q − 1) and any 1 ≤ κ ≤ r, s0 > 0
+
+With t = 1: s^κ ≤ Σ|a_i/e_i|^κ, whose summands are convex, so below a line that is above them at both ends of the box; and s^κ lies
+above its own tangent at s0. So δ = κ·s0^(κ−1), γ = Σ_i max over the box's ends v of |v/e_i|^κ − α_i·v, plus (κ − 1)·s0^κ. For
+q = 1 a chord without power is the limit κ → ∞: s = max|a_i/e_i| ≤ γ·t.
+
+A branch first proves bounds, which tighten the box one after the other. Then it is closed by a contradiction, or split: at a value
+of one entry of a (at most, at least), or by the corner d of the ball of N2 at which s = a·d is reached. What may be used:
+
+    denied   ±(a·x − b) ≥ 0      the claim's negation: strict where a·x < b is assumed
+    bound    ±a_i ≥ value·t      the tightest that the box has
+    corner   a·d ≥ s             of the innermost split by corners
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from typing import Any, NamedTuple
+
+from overexplain.errors import CertificateInvalid
+from overexplain.knowledge.enclosures import (
+    ZERO,
+    Evidence,
+    NotEnclosed,
+    axis_length,
+    corners_of,
+    exponent_and_weights,
+    power,
+    upper,
+)
+from overexplain.knowledge.promises import Answer, Fact, Term, refuse_inexact, refuse_unwieldy, rights
+
+DEEPEST = 200
+MOST_LEAVES = 100_000
+IN_BRANCHES = ("denied", "bound", "corner")
+"""Facts that hold inside a branch only."""
+
+
+@dataclass(frozen=True)
+class Bound:
+    """The terms prove sign·a_index ≥ value·t."""
+
+    index: int
+    sign: int
+    value: Fraction
+    terms: tuple[Term, ...]
+
+
+@dataclass(frozen=True)
+class Branch:
+    """Bounds, and then a contradiction (`terms`), a split at a·e_index = value·t, or one by the corners of a row's N2.
+
+    The first part of a split assumes a_index ≤ value·t, the second a_index ≥ value·t; a split by corners has a part for each.
+    """
+
+    terms: tuple[Term, ...] = ()
+    bounds: tuple[Bound, ...] = ()
+    index: int | None = None
+    value: Fraction | None = None
+    corners: int | None = None
+    parts: tuple[Branch, ...] = ()
+
+
+@dataclass(frozen=True)
+class Branched:
+    """A proof by cases; the distance of `row` is the unit."""
+
+    row: int
+    branch: Branch
+
+    def walk(self) -> Iterator[Branch]:
+        """All branches, each before its parts."""
+        waiting = [self.branch]
+        while waiting:
+            branch = waiting.pop()
+            yield branch
+            waiting.extend(reversed(branch.parts))
+
+    @property
+    def leaves(self) -> int:
+        """How many cases there are."""
+        return sum(not branch.parts for branch in self.walk())
+
+    @property
+    def rows(self) -> set[int]:
+        """The rows of the log that it names."""
+        rows: set[int | None] = {self.row}
+        for branch in self.walk():
+            rows.add(branch.corners)
+            for terms in (branch.terms, *(bound.terms for bound in branch.bounds)):
+                rows.update(term.row for term in terms)
+        return {row for row in rows if row is not None}
+
+
+@dataclass(frozen=True)
+class Context:
+    """What is assumed and known at one place of a proof: the box is by (index, sign); what is not in it is Hölder's."""
+
+    unit: Any
+    box: Mapping[tuple[int, int], Fraction] = field(default_factory=dict)
+    denied: Fact | None = None
+    corner: Fact | None = None
+
+    def bound(self, index: int, sign: int, dimension: int, evidence: Evidence) -> Fraction:
+        """The tightest value known in sign·a_index ≥ value·t."""
+        known = self.box.get((index, sign))
+        try:
+            least = -axis_length(self.unit, index, dimension, evidence)
+        except NotEnclosed:
+            if known is None:
+                raise
+            return known
+        return least if known is None else max(least, known)
+
+    def tightened(self, index: int, sign: int, value: Fraction) -> Context:
+        """With one more bound, if it is tighter than the one there is."""
+        known = self.box.get((index, sign))
+        if known is not None and known >= value:
+            return self
+        return replace(self, box={**self.box, (index, sign): value})
+
+    def fact(self, term: Term, dimension: int, evidence: Evidence) -> Fact:
+        """What a term of a branch says."""
+        if term.fact == "bound":
+            assert term.index is not None
+            if term.index >= dimension:
+                raise CertificateInvalid(f"there is no entry {term.index} of a")
+            value = self.bound(term.index, term.sign, dimension, evidence)
+            return Fact(_axis(term.index, Fraction(term.sign), dimension + 1), rights((self.unit, value)))
+        found = self.denied if term.fact == "denied" else self.corner
+        if found is None:
+            raise CertificateInvalid("nothing of the kind is assumed here")
+        return found
+
+    def chord(self, robustness: Any, term: Term, evidence: Evidence) -> Fact:
+        """The upper bound on the length of `robustness` that a chord says."""
+        assert term.vector is not None
+        q, weights = exponent_and_weights(robustness, len(term.vector))
+        box = [[sign * self.bound(i, sign, len(weights), evidence) for sign in (1, -1)] for i in range(len(weights))]
+        refuse_unwieldy((v for ends in box for v in ends), "the bounds of a")
+        if term.power is None:
+            if q != 1 or any(term.vector):
+                raise CertificateInvalid("without a power a chord is level, and about a robustness with the exponent 1")
+            most = max(abs(v / weight) for ends, weight in zip(box, weights, strict=True) for v in ends)
+            return Fact([*term.vector, ZERO], rights((self.unit, -most), (robustness, Fraction(1))))
+        k, at = Fraction(term.power), Fraction(1 if term.at is None else term.at)
+        # The dual exponent r is q/(q − 1): k ≤ r, which any k is for q = 1, and only k = 1 for q = ∞.
+        if k > 1 and (q is None or k * (q - 1) > q):
+            raise CertificateInvalid(f"the power {k} is above the dual exponent of the norm")
+        total = (k - 1) * power(at, k)[1]
+        for ends, slope, weight in zip(box, term.vector, weights, strict=True):
+            total += upper(max(power(abs(v / weight), k)[1] - slope * v for v in ends))
+        return Fact([*term.vector, ZERO], rights((self.unit, -total), (robustness, k * power(at, k - 1)[0])))
+
+
+class Duty(NamedTuple):
+    """What is to be shown: that the terms prove a bound, or, without one, a contradiction."""
+
+    terms: Sequence[Term]
+    context: Context
+    what: str
+    bound: Bound | None = None
+
+
+def duties(log: Mapping[int, Answer], branched: Branched, dimension: int, denied: Fact | None) -> Iterator[Duty]:
+    """All that has to be shown for the branches to prove their claim; raises CertificateInvalid if they leave a case out."""
+    leaves = 0
+    waiting: list[tuple[Branch, Context, tuple[int, ...]]]
+    waiting = [(branched.branch, Context(log[branched.row].distance, {}, denied), ())]
+    while waiting:
+        branch, context, path = waiting.pop()
+        what = f"case {'.'.join(map(str, path))}: " if path else ""
+        for n, bound in enumerate(branch.bounds):
+            _refuse_odd(bound.index, bound.value, dimension, f"{what}bound {n}")
+            if type(bound.sign) is not int or bound.sign not in (1, -1):
+                raise CertificateInvalid(f"{what}bound {n} has the sign {bound.sign!r}; it is 1 or -1")
+            yield Duty(bound.terms, context, f"{what}bound {n}: ", bound)
+            context = context.tightened(bound.index, bound.sign, bound.value)
+        if not branch.parts:
+            leaves += 1
+            if leaves > MOST_LEAVES:
+                raise CertificateInvalid(f"the proof has over {MOST_LEAVES:,} cases")
+            if (branch.index, branch.value, branch.corners) != (None, None, None):
+                raise CertificateInvalid(f"{what}a split without parts")
+            yield Duty(branch.terms, context, what)
+            continue
+        if len(path) >= DEEPEST:
+            raise CertificateInvalid(f"the cases are nested over {DEEPEST} deep")
+        cases = _cases(log, branch, context, dimension, what)
+        if len(cases) != len(branch.parts):
+            raise CertificateInvalid(f"{what}a split into {len(cases)} cases, but {len(branch.parts)} parts")
+        if branch.terms:
+            raise CertificateInvalid(f"{what}terms belong to a case that is not split any more")
+        parts = list(zip(branch.parts, cases, ((*path, n) for n in range(len(cases))), strict=True))
+        waiting.extend(reversed(parts))
+
+
+def _cases(log: Mapping[int, Answer], branch: Branch, context: Context, dimension: int, what: str) -> list[Context]:
+    """What each part of a split may assume; together they leave out nothing."""
+    if (branch.corners is None) == (branch.index is None) or (branch.index is None) != (branch.value is None):
+        raise CertificateInvalid(f"{what}a split is at a value of one entry of a, or by the corners of a row's ball")
+    if branch.corners is None:
+        _refuse_odd(branch.index, branch.value, dimension, f"{what}a split")
+        assert branch.index is not None
+        assert branch.value is not None
+        return [context.tightened(branch.index, sign, sign * branch.value) for sign in (-1, 1)]
+    if type(branch.corners) is not int or branch.corners not in log:
+        raise CertificateInvalid(f"{what}a split names row {branch.corners!r}, which the log does not have")
+    spec = log[branch.corners].robustness
+    if spec is None:
+        raise CertificateInvalid(f"{what}the robustness of row {branch.corners} is not known")
+    corners = corners_of(spec, dimension)
+    if any(len(corner) != dimension for corner in corners):
+        raise CertificateInvalid(f"{what}the corners of row {branch.corners} have not {dimension} features")
+    return [replace(context, corner=Fact([*d, ZERO], rights((spec, Fraction(1))))) for d in corners]
+
+
+def _refuse_odd(index: Any, value: Any, dimension: int, who: str) -> None:
+    if type(index) is not int or not 0 <= index < dimension:
+        raise CertificateInvalid(f"{who} is about the entry {index!r} of a, which has {dimension}")
+    refuse_inexact([value], who)
+
+
+def _axis(index: int, value: Fraction, size: int) -> list[Fraction]:
+    return [value if i == index else ZERO for i in range(size)]

@@ -1,0 +1,200 @@
+"""Upper bounds on s = ‖a‖* of a robustness norm: from a box around a.
+
+In a box lo_i·t ≤ a_i ≤ hi_i·t every |a_i/e_i|^κ lies below its chord, and s^κ above its tangent at s0, so that for 1 ≤ κ ≤ r (r the
+dual exponent of the norm, e its weights)
+
+    κ·s0^(κ−1)·s  ≤  (κ−1)·s0^κ·t + Σ chord_i        linear in (a, s, t).
+
+Steps narrow the box: what is steepest in direction w cannot point elsewhere. This is how the perspective point, sharp for ℓ∞, and
+the one direction of smooth distances come out of one construction.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from typing import final
+
+import numpy as np
+
+from overexplain.geometry.arrays import FloatArray
+from overexplain.geometry.norm import Norm
+from overexplain.knowledge.facts import Facts, Secret, Steepest, is_euclidean
+from overexplain.knowledge.rational_norms import exponent_and_weights
+
+Side = tuple[int, int]
+"""(i, ±1): the bound ±a_i ≥ value·t."""
+
+
+@final
+@dataclass(frozen=True)
+class Box:
+    """lo·t ≤ a ≤ hi·t, t the length with number `unit`; `why` says for each side which row's step, with which weight, proves it.
+
+    Sides that are not in `why` are Hölder's |a_i| ≤ ‖e_i‖·t.
+    """
+
+    unit: int
+    low: FloatArray
+    high: FloatArray
+    why: dict[Side, tuple[int, Fraction]] = field(default_factory=dict)
+
+    def cut(self, i: int, low: float | None = None, high: float | None = None) -> Box:
+        """The part of it with a_i above `low`·t or below `high`·t."""
+        lows, highs = self.low.copy(), self.high.copy()
+        if low is not None:
+            lows[i] = low
+        if high is not None:
+            highs[i] = high
+        return replace(self, low=np.minimum(lows, highs) if high is None else lows, high=np.maximum(lows, highs))
+
+
+def whole_box(norm: Norm, number: int, p: int) -> Box:
+    """Hölder's box."""
+    units = norm.units(p)
+    return Box(number, -units, units)
+
+
+def root_box(facts: Facts, number: int) -> Box:
+    """The box that steps under a distance leave."""
+    norm = facts.norms[number]
+    box = whole_box(norm, number, facts.dimension)
+    low, high, why = box.low.copy(), box.high.copy(), {}
+    for fact in facts.explained:
+        if not isinstance(fact, Steepest) or fact.norm != norm:
+            continue
+        for sign in (1, -1):
+            values, kappas = _shown(fact, sign)
+            have = low if sign > 0 else -high
+            better = np.flatnonzero(values > have + 1e-12 * np.abs(box.high))
+            for i in better:
+                why[int(i), sign] = (fact.row, Fraction(float(kappas[i])))
+            if sign > 0:
+                low[better] = values[better]
+            else:
+                high[better] = -values[better]
+    return Box(number, low, np.maximum(high, low), why)
+
+
+def _shown(fact: Steepest, sign: int) -> tuple[FloatArray, FloatArray]:
+    """(v, κ): sign·a_i ≥ v_i·t by κ_i times the step, for every coordinate.
+
+    With α = −y·a and α·w ≥ S·t: e·α_i = κ·α·w + α·(e·e_i − κ·w) ≥ (κ·S − ‖e·e_i − κ·w‖)·t.
+    """
+    p, w = len(fact.step), fact.step
+    q, weights = exponent_and_weights(fact.norm, p)
+    d = np.array([float(v) for v in weights])
+    towards = -fact.side * sign * np.ones(p)  # e: sign·a_i = e·α_i
+    gap = max(fact.length - fact.steepness, 0.0)
+    moved = d * np.abs(w)
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        if q == 1:
+            kappas = np.where(towards * w > 0, 1.0 / np.abs(w), 0.0)
+            values = np.where(kappas > 0, d - gap * kappas, -d)
+        elif q == np.inf:
+            room = np.where(towards * w > 0, fact.length + moved, fact.length - moved)
+            kappas = np.where(room > 1e-9 * fact.length, d / room, 0.0)
+            values = np.where(kappas > 0, -gap * kappas, -d)
+        elif is_euclidean(fact.norm):
+            g = towards * np.asarray(fact.norm.gradient(w))
+            aside = np.sqrt(np.maximum(fact.norm.units(p) ** 2 - g**2, 0.0))
+            sine, cosine = fact.tolerance / fact.length, fact.steepness / fact.length
+            kappas = np.minimum((np.abs(g) + aside / max(sine, 2.0**-80)) / fact.length, 2.0**80)
+            values = g * cosine - aside * sine - 1e-15
+        else:
+            units = np.eye(p) * towards[:, None]
+            kappas, values = np.zeros(p), -fact.norm.units(p)
+            for kappa in np.ldexp(fact.norm.units(p).max() / fact.length, np.arange(-2, 40)):
+                found = kappa * fact.steepness - fact.norm(units - kappa * w) * (1 + 1e-15 * p)
+                kappas, values = np.where(found > values, kappa, kappas), np.maximum(values, found)
+    usable = np.isfinite(kappas) & np.isfinite(values)
+    return np.where(usable, values, -np.inf), np.where(usable, kappas, 0.0)
+
+
+@final
+@dataclass(frozen=True)
+class Chord:
+    """delta·s ≤ gamma·t + slopes·a in its box; s is the length of `ball`. `power` None: s ≤ max|a_i/e_i|, the limit κ → ∞."""
+
+    row: int
+    ball: int
+    box: Box
+    slopes: FloatArray
+    gamma: float
+    delta: float
+    power: Fraction | None
+    at: Fraction
+
+
+def dual_exponent(norm: Norm, p: int) -> tuple[float, FloatArray] | None:
+    """(r, e) of a weighted ℓq norm: ‖a‖* = ‖a/e‖_r; None for other norms."""
+    q, weights = exponent_and_weights(norm, p)
+    if q is None:
+        return None
+    r = np.inf if q == 1 else 1.0 if q == np.inf else q / (q - 1)
+    return r, np.array([float(v) for v in weights])
+
+
+def make_chord(facts: Facts, row: int, ball: int, box: Box, power: float, at: float | None = None) -> Chord | None:
+    """The chord of a box with this power; tangent where all coordinates are at their farthest unless told where."""
+    shape = dual_exponent(facts.norms[ball], facts.dimension)
+    if shape is None:
+        return None
+    r, e = shape
+    low, high = box.low / e, box.high / e
+    far = np.maximum(np.abs(low), np.abs(high))
+    if power == np.inf:
+        return Chord(row, ball, box, np.zeros(len(e)), float(far.max()), 1.0, None, Fraction(1))
+    kappa = Fraction(power) if power != r else exact_power(facts.norms[ball])
+    k = float(kappa)
+    ends = np.abs(low) ** k, np.abs(high) ** k
+    wide = high - low
+    slopes = np.where(wide > 1e-9, (ends[1] - ends[0]) / np.where(wide > 1e-9, wide, 1.0), 0.0)
+    if at is None:
+        at = float((far**k).sum() ** (1 / k))
+    at = max(at, 1e-9 * float(far.max()), 1e-300)
+    gamma = float(np.maximum(ends[0] - slopes * low, ends[1] - slopes * high).sum() + (k - 1) * at**k)
+    return Chord(row, ball, box, slopes / e, gamma, k * at ** (k - 1), kappa, Fraction(at))
+
+
+def exact_power(norm: Norm) -> Fraction:
+    """The dual exponent as the checker knows it: q/(q − 1) for the q that is written down."""
+    q = exponent_and_weights(norm, 1)[0] if norm.dimension is None else exponent_and_weights(norm, norm.dimension)[0]
+    assert q is not None
+    if np.isinf(q):
+        return Fraction(1)
+    exact = Fraction(repr(float(q)))
+    return exact / (exact - 1)
+
+
+def unit_of(facts: Facts) -> int | None:
+    """The number of the distance that boxes are measured in: one that a robust answer's step was shortest in."""
+    steps = {fact.row for fact in facts.explained if isinstance(fact, Steepest)}
+    known = [fact for fact in facts.off_plane if fact.norm is not None]
+    best = next((fact for fact in known if fact.row in steps), known[0] if known else None)
+    return None if best is None or best.norm is None else facts.norms.index(best.norm)
+
+
+def root_chords(facts: Facts, narrow: Box) -> list[Chord]:
+    """The chords that hold for every consistent model: for each ball in Hölder's box and in the one that steps leave."""
+    found: list[Chord] = []
+    unit = narrow.unit
+    plain = whole_box(facts.norms[unit], unit, facts.dimension)
+    balls = {fact.ball: fact.row for fact in reversed(facts.off_plane) if not isinstance(fact.ball, Secret)}
+    balls |= {f.ball: f.row for f in facts.off_plane if not isinstance(f.ball, Secret) and f.norm == facts.norms[unit]}
+    for ball_norm, row in balls.items():
+        ball = facts.norms.index(ball_norm)
+        shape = dual_exponent(ball_norm, facts.dimension)
+        if shape is None or ball == unit:
+            continue
+        wide = make_chord(facts, row, ball, plain, shape[0])
+        sharp = make_chord(facts, row, ball, narrow, shape[0])
+        straight = make_chord(facts, row, ball, narrow, 1.0) if shape[0] > 1 else None
+        assert wide is not None
+        assert sharp is not None
+        found.append(wide)
+        if narrow.why and (sharp.gamma / sharp.delta < wide.gamma / wide.delta * (1 - 1e-9) or sharp.slopes.any()):
+            found.append(sharp)
+        if straight is not None and straight.slopes.any():
+            found.append(straight)
+    return found

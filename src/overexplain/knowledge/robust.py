@@ -1,0 +1,419 @@
+"""One point, settled with a proof, for logs with robust counterfactuals.
+
+Certain: one cone program finds weights and Hölder terms, which are repaired to add up exactly (`terms`). Open: its model, and one
+on the other side of s = ‖a‖*, have one between them that could have given every answer (`strict`). What neither settles, and
+`robust="exact"` asks for, is decided by cases (`search`). Only what the checker accepts is believed.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from fractions import Fraction
+from functools import cached_property
+from itertools import chain, islice
+from typing import final
+
+import numpy as np
+
+from overexplain.errors import CertificateInvalid, SolverFailed
+from overexplain.geometry.arrays import FloatArray
+from overexplain.geometry.hyperplane import NO, YES
+from overexplain.geometry.norm import Norm
+from overexplain.knowledge.checker import Answer, Branch, Branched, Term, check_certificate
+from overexplain.knowledge.core import find_core
+from overexplain.knowledge.enclosures import Evidence
+from overexplain.knowledge.exact import ONE
+from overexplain.knowledge.facts import Facts, OffPlane, OnPlane, Secret, Steepest
+from overexplain.knowledge.program import Program, Solution
+from overexplain.knowledge.search import Search
+from overexplain.knowledge.settle import UNDECIDED, Settled, own_label
+from overexplain.knowledge.smooth import steepest_weight
+from overexplain.knowledge.strict import Strict
+from overexplain.knowledge.terms import TermMaker
+from overexplain.knowledge.ties import Exact, Model, Ties
+from overexplain.knowledge.verdicts import Verdict
+from overexplain.knowledge.witnesses import check_witness
+
+SHARES = (0.0, 1e-13, 1e-11, 1e-9, 1e-7, 1e-5, 1e-3, 0.03, 0.2)
+"""How far a model is moved towards the centre, until it keeps what is not strict with room to spare."""
+
+NEAR = 1e-3
+"""A model whose s differs from ‖a‖* by more than this, relatively, is not worth correcting on the spot."""
+
+ROOMS = (0.5, 0.05, 1e-3, 1e-6)
+"""How much of the room below the plane, that a model leaves a point, one beyond it must leave as well."""
+
+
+@final
+class RobustSettler:
+    """Settles points. `level` are the facts that certificates may use, `facts` all there are: models must keep those."""
+
+    def __init__(
+        self,
+        answers: Mapping[int, Answer],
+        level: Facts,
+        facts: Facts,
+        evidence: Evidence,
+        deadline: float | None,
+        by_cases: bool,
+    ) -> None:
+        self.answers, self.evidence, self.by_cases = answers, evidence, by_cases
+        self.facts = facts
+        self.program = Program(level)
+        self.maker = TermMaker(self.program, answers, evidence)
+        self.whole = self.program if level is facts else Program(facts)
+        self.core = find_core(facts, -self.whole.exponents)
+        self.strict = Strict(facts, self.core, self.whole)
+        self.centre: Model | None = None
+        self._centre = np.zeros(0)
+        self._deadline = deadline
+        self._own = own_label(facts)
+
+    def limit(self, deadline: float | None) -> None:
+        """Stop at this time (time.monotonic)."""
+        self._deadline = deadline
+
+    # What is believed: only what the checker accepts.
+
+    def proves(self, terms: Sequence[Term], point: Exact | None, verdict: int, reverse: Sequence[Term] = ()) -> bool:
+        """True if the checker accepts the terms."""
+        return self._accepts(point, verdict, terms=terms, reverse=reverse)
+
+    def _accepts(
+        self,
+        point: Exact | None,
+        verdict: int,
+        *,
+        terms: Sequence[Term] = (),
+        reverse: Sequence[Term] = (),
+        branches: Branched | None = None,
+    ) -> bool:
+        try:
+            check_certificate(
+                self.answers, terms, point, verdict, reverse=reverse, lengths=self.evidence, branches=branches
+            )
+        except CertificateInvalid:
+            return False
+        return True
+
+    def keeps(self, model: Model | None) -> bool:
+        """True if the checker accepts the model as one that could have given every answer."""
+        if model is None or not any(model[0]):
+            return False
+        try:
+            check_witness(self.answers, model[0], model[1], lengths=self.evidence)
+        except CertificateInvalid:
+            return False
+        return True
+
+    # The log as a whole.
+
+    def find_centre(self, suggestion: FloatArray | None) -> bool:
+        """True if a consistent model is found: the suggested one, corrected, or one between those that cone programs find."""
+        inside = [] if suggestion is None else [suggestion]
+        for w in self._first_models(inside):
+            if not np.isfinite(w).all() or not w[:-1].any():
+                continue
+            for found in (self.strict.exact(w), _as_it_is(w), _as_it_is(self.strict.fitted(w))):
+                if self.keeps(found):
+                    assert found is not None
+                    self.centre, self._centre = found, _floats(found)
+                    return True
+        return False
+
+    def _first_models(self, inside: list[FloatArray]) -> Iterator[FloatArray]:
+        for w in chain(inside, self.strict.shown()):
+            yield from self._made_strict(w)
+        rng = np.random.default_rng(0)
+        inner: list[FloatArray] = []
+        outer: list[FloatArray] = []
+        size = np.ldexp(1.0, -self.whole.exponents)
+        for _ in range(2 * self.facts.dimension + 8):
+            target = rng.normal(size=self.facts.dimension + 1) * size
+            try:
+                inner.append(_unit(self.whole.solve(target).model))
+            except SolverFailed:
+                return
+            middle = np.mean(inner, axis=0)
+            yield from self._made_strict(middle)
+            yield from self._made_strict(inner[-1])
+            beyond = None if self.strict.is_linear else self.strict.outward(rng.normal(size=len(target)), None, 0.0)
+            if beyond is not None:
+                outer.append(_unit(beyond))
+            # Between any of the ones and any of the others there is a model; those from the middle have the most room.
+            for w in (middle, inner[-1]):
+                for other in [*outer, np.mean(outer, axis=0)] if outer else []:
+                    found = self.strict.between(w, other)
+                    if found is not None:
+                        yield found
+
+    def _made_strict(self, w: FloatArray) -> Iterator[FloatArray]:
+        """Models with s = ‖a‖* near w, or between w and a model beyond."""
+        if self.strict.is_linear:
+            yield w
+            return
+        pulled = self.strict.pulled(w)
+        yield w if pulled is None else pulled
+        gaps = self.strict.gaps(w)
+        if len(gaps) > 1:
+            return
+        if gaps[0] > 0:
+            try:
+                ends = (_unit(self.whole.solve(self.whole.facts.off_plane[0].behind).model), w)
+            except SolverFailed:
+                return
+        else:
+            beyond = self.strict.outward(w, None, 0.0)
+            if beyond is None:
+                return
+            ends = (w, _unit(beyond))
+        found = self.strict.between(*ends)
+        if found is not None:
+            yield found
+
+    def contradiction(self) -> Branched | None:
+        """The proof by cases that no model gave these answers, if there is one."""
+        branches = self.search.contradiction(self._deadline) if self.search.applies else None
+        return branches if branches is not None and self._accepts(None, YES, branches=branches) else None
+
+    # One point.
+
+    def learn(self, x: FloatArray) -> tuple[dict[int, FloatArray], list[Model]]:
+        """(Hölder vectors, by norm, that matter for a point; a checked model that disagrees with the centre about it, if any)."""
+        if self.centre is None:
+            return {}, []
+        point = tuple(Fraction(float(v)) for v in x)
+        sign = YES if _says(self.centre, point) >= 0 else NO
+        target = sign * np.append(x, -1.0)
+        try:
+            solution = self.program.solve(target)
+        except SolverFailed:
+            return {}, []
+        if solution.value > -1e-9 * solution.scale:
+            balls = {fact.ball for fact in self.facts.off_plane}
+            return {n: d for n, d in solution.directions.items() if self.program.norms[n] in balls and d.any()}, []
+        settled = self._open(islice(self._opponents(solution, target), 12), point, sign)
+        models = [] if settled is None else [m for m in (settled.yes, settled.no) if m is not None]
+        return {}, models
+
+    def settle(self, x: FloatArray, suggest: bool = True) -> Settled:
+        """The verdict on a point and its proof."""
+        del suggest
+        point = tuple(Fraction(float(v)) for v in x)
+        own = self._own.get(point)
+        if own is not None:
+            label = self.answers[own].label
+            terms = (Term("side", ONE, own),)
+            if label and self.proves(terms, point, label):
+                return Settled(Verdict(label), terms)
+        signs: tuple[int, ...] = (YES, NO)
+        if self.centre is not None:
+            signs = (YES,) if _says(self.centre, point) >= 0 else (NO,)
+        settled = self._by_one_step(point, x)
+        for sign in signs:
+            if settled is None:
+                settled = self._claim(point, x, sign)
+        return UNDECIDED if settled is None else settled
+
+    def _by_one_step(self, point: Exact, x: FloatArray) -> Settled | None:
+        """Settled by one answer under a smooth distance: its step shows the direction of a, and with it s."""
+        steps = {f.row: f for f in self.program.facts.explained if isinstance(f, Steepest) and f.norm.is_smooth}
+        for fact in self.program.facts.off_plane:
+            step = steps.get(fact.row)
+            if step is None or not fact.tight or isinstance(fact.ball, Secret):
+                continue
+            way = -fact.side
+            touch = (1 - 2.0**-40) * np.asarray(fact.ball.maximizer(np.asarray(step.norm.gradient(step.step))))
+            beyond = replace(step, explanation=fact.explanation - fact.radius * touch)
+            sign, kappa = steepest_weight(beyond, x)
+            if sign == way:
+                reach = [-way * Fraction(fact.radius) * Fraction(float(v)) for v in touch]
+                terms = [Term("plane", ONE, fact.row), self.maker.holder(fact.ball, reach)]
+            elif sign:
+                kappa = steepest_weight(step, x)[1]
+                terms = [Term("plane", ONE, fact.row, sign=-1), *self.maker.reach_at_most(fact)]
+            settled = None if not sign else self._with_step(terms, step, kappa, point, sign)
+            if settled is not None:
+                return settled
+        return None
+
+    def _with_step(self, terms: list[Term], step: Steepest, kappa: float, point: Exact, sign: int) -> Settled | None:
+        """The terms, a multiple of the step, and a Hölder term for the rest, if the checker accepts them."""
+        terms = [*terms, Term("steepest", Fraction(kappa), step.row)]
+        rest = self.maker.missing(terms, [sign * v for v in (*point, Fraction(-1))])
+        return None if rest[-1] else self._accepted([*terms, self.maker.holder(step.norm, rest[:-1])], point, sign)
+
+    def _claim(self, point: Exact, x: FloatArray, sign: int) -> Settled | None:
+        target = sign * np.append(x, -1.0)
+        solution: Solution | None = None
+        for solve in (self.program.solve, lambda t: self.program.solve_by_columns(t, 1e-6)):
+            try:
+                solution = solve(target)
+            except SolverFailed:
+                continue
+            if solution.value > -1e-9 * solution.scale:
+                settled = self._certain(solution, point, sign)
+                if settled is not None and (solution.value > 1e-9 * solution.scale or not self._is_exact):
+                    return settled
+            elif self.centre is not None:
+                settled = self._open(self._opponents(solution, target), point, sign)
+                if settled is None and self.search.applies:
+                    settled = self._by_cases(solution, target, point, x, sign)
+                if settled is not None or not self.strict.is_linear:
+                    return settled
+                break
+        return self._tied(point, sign)
+
+    def _tied(self, point: Exact, sign: int) -> Settled | None:
+        """Settled by the program in rationals: what hangs on an exact zero."""
+        self.ties.deadline = self._deadline
+        try:
+            first = self.ties.find(point, sign)
+            second = self.ties.find(point, -sign)
+        except SolverFailed:
+            return None
+        if isinstance(first, list) and isinstance(second, list):
+            yes, no = (first, second) if sign == YES else (second, first)
+            if not self.proves(no, point, NO) and self.proves(yes, point, Verdict.BOUNDARY, no):
+                return Settled(Verdict.BOUNDARY, tuple(yes), tuple(no))
+        if isinstance(first, list) and self.proves(first, point, sign):
+            return Settled(Verdict(sign), tuple(first))
+        if isinstance(first, tuple) and self.centre is not None:
+            for exponent in (-120, -60, -30, -12, -4, 0):  # a model of the closed cone, moved into it
+                model = _mixed(first, self.centre, Fraction(2) ** exponent)
+                if (_says(model, point) >= 0) != (sign == YES) and self.keeps(model):
+                    return self._disagreement(model, sign)
+        return None
+
+    def _disagreement(self, other: Model, sign: int) -> Settled:
+        """The centre, which says `sign`, and a model that says otherwise."""
+        assert self.centre is not None
+        models = (self.centre, other) if sign == YES else (other, self.centre)
+        return Settled(Verdict.UNKNOWN, yes=models[0], no=models[1])
+
+    @cached_property
+    def _is_exact(self) -> bool:
+        """True if some answer has no tolerance: then a point may lie on the plane of every model."""
+        return any(fact.tolerance == 0 for fact in self.facts.explained if isinstance(fact, OnPlane | OffPlane))
+
+    @cached_property
+    def ties(self) -> Ties:
+        """The program in rationals."""
+        return Ties(self.program, self.maker, self._deadline)
+
+    @cached_property
+    def search(self) -> Search:
+        """The search by cases."""
+        maker = self.maker if self.whole is self.program else TermMaker(self.whole, self.answers, self.evidence)
+        return Search(self.facts, self.whole, maker)
+
+    def _by_cases(
+        self, solution: Solution, target: FloatArray, point: Exact, x: FloatArray, sign: int
+    ) -> Settled | None:
+        if self.by_cases:
+            outcome = self.search.decide(x, point, sign, self._deadline)
+            if outcome.branches is not None and self._accepts(point, sign, branches=outcome.branches):
+                return Settled(Verdict(sign), branches=outcome.branches)
+            beyond = outcome.beyond
+        else:
+            beyond = self.search.beyond(target, self._deadline)
+        if beyond is None:
+            return None
+        there, beyond = self._against(solution, target), _unit(beyond)
+        return self._open(chain(self._near(beyond, target), self._between(there, beyond, target)), point, sign)
+
+    def _open(self, candidates: Iterator[FloatArray], point: Exact, sign: int) -> Settled | None:
+        """Two models, if one among the candidates keeps every fact and disagrees with the centre."""
+        for w in candidates:
+            if not self.strict.fits(w):
+                continue
+            found = self.strict.exact(w)
+            if found is not None and (_says(found, point) >= 0) != (sign == YES) and self.keeps(found):
+                return self._disagreement(found, sign)
+        return None
+
+    def _certain(self, solution: Solution, point: Exact, sign: int) -> Settled | None:
+        terms = self.maker.repaired(solution, point, sign)
+        return None if terms is None else self._accepted(terms, point, sign)
+
+    def _accepted(self, terms: list[Term], point: Exact, sign: int) -> Settled | None:
+        """What the terms prove: by themselves, or with the box that steps leave."""
+        if self.proves(terms, point, sign):
+            return Settled(Verdict(sign), tuple(terms))
+        if not self.maker.bounds or not any(term.fact == "chord" for term in terms):
+            return None
+        branch = Branch((Term("denied", ONE), *terms), self.maker.bounds)  # chords of the box that steps leave
+        branches = Branched(self.maker.unit_row, branch)
+        return Settled(Verdict(sign), branches=branches) if self._accepts(point, sign, branches=branches) else None
+
+    def _opponents(self, solution: Solution, target: FloatArray) -> Iterator[FloatArray]:
+        """Models on the other side of the point than the centre, s = ‖a‖* and all, moved towards the centre more and more."""
+        there = self._against(solution, target)
+        yield from self._near(there, target)
+        if self.strict.is_linear or len(self.strict.gaps(there)) > 1:
+            return
+        depth = abs(float(target @ there)) / float(self._unit_norm.dual(there[:-1]))
+        for room in ROOMS:  # half the claim's room first: what lies between two models well inside is well inside
+            beyond = self.strict.outward(there, target, room * depth)
+            if beyond is not None:
+                yield from self._between(there, _unit(beyond), target)
+
+    def _against(self, solution: Solution, target: FloatArray) -> FloatArray:
+        """The model of the convex set that says the most against a claim."""
+        return _unit((solution if self.whole is self.program else self.whole.solve(target)).model)
+
+    @property
+    def _unit_norm(self) -> Norm:
+        assert self.whole.conic is not None
+        return self.whole.norms[self.whole.conic.unit]
+
+    def _near(self, there: FloatArray, target: FloatArray) -> Iterator[FloatArray]:
+        """Models near one that keeps what is linear, if s is near ‖a‖* there."""
+        if np.abs(self.strict.gaps(there)).max(initial=0.0) > NEAR:
+            return
+        for share in SHARES:
+            w = (1 - share) * there + share * self._centre
+            if target @ w >= 0:
+                return
+            pulled = w if self.strict.is_linear else self.strict.pulled(w)
+            if pulled is not None and target @ pulled < 0:
+                yield pulled
+
+    def _between(self, inner: FloatArray, outer: FloatArray, target: FloatArray) -> Iterator[FloatArray]:
+        for share in SHARES:
+            ends = [(1 - share) * w + share * self._centre for w in (inner, outer)]
+            if max(target @ w for w in ends) >= 0:
+                return
+            found = self.strict.between(*ends)
+            if found is not None:
+                yield found
+
+    def out_of_time(self) -> bool:
+        """True if the deadline has passed."""
+        return self._deadline is not None and time.monotonic() > self._deadline
+
+
+def _says(model: Model, point: Exact) -> Fraction:
+    return sum((a * v for a, v in zip(model[0], point, strict=True)), -model[1])
+
+
+def _unit(w: FloatArray) -> FloatArray:
+    return np.asarray(w / max(np.abs(w).max(), 1e-300))
+
+
+def _mixed(model: Model, centre: Model, share: Fraction) -> Model:
+    pairs = zip((*model[0], model[1]), (*centre[0], centre[1]), strict=True)
+    mixed = [a + share * b for a, b in pairs]
+    return mixed[:-1], mixed[-1]
+
+
+def _as_it_is(w: FloatArray) -> Model:
+    exact = [Fraction(float(v)) for v in w]
+    return exact[:-1], exact[-1]
+
+
+def _floats(model: Model) -> FloatArray:
+    size = max(abs(v) for v in (*model[0], model[1]))
+    return np.array([float(v / size) for v in (*model[0], model[1])])
