@@ -49,10 +49,13 @@ class Cone:
         return [found.get(n, np.full(self.facts.dimension + 1, np.nan)) for n in range(len(self.facts.norms))]
 
 
-def build_cone(facts: Facts, exponents: IntArray, touching: Directions | None = None) -> Cone:
+def build_cone(
+    facts: Facts, exponents: IntArray, touching: Directions | None = None, *, is_round: bool = False
+) -> Cone:
     """The cone of some facts; `exponents` are powers of two that bring the features to like sizes.
 
-    `touching` are where the balls of robust counterfactuals are touched: the more, the closer the rows come to them.
+    `touching` are where the balls of robust counterfactuals are touched: the more, the closer the rows come to them; if the caller
+    knows that they are round, nothing is said about them.
     """
     core = find_core(facts, exponents)
     rows = [-facts.queries()]
@@ -106,7 +109,7 @@ def build_cone(facts: Facts, exponents: IntArray, touching: Directions | None = 
     if facts.unsided:
         complete = False
     if facts.off_plane:
-        add(*shell_rows(facts, touching or {}))
+        add(*shell_rows(facts, None if is_round else touching or {}))
     return Cone(facts, np.vstack(rows), np.vstack(errors), core, complete)
 
 

@@ -17,6 +17,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from functools import cached_property
 from typing import Any, Literal, final
 
 import numpy as np
@@ -122,7 +123,7 @@ class OffPlane:
     margin: float | None = None
     shared: bool = True
 
-    @property
+    @cached_property
     def behind(self) -> FloatArray:
         """−side·(explanation, −1): how far behind the plane the answer lies, as a row."""
         return -self.side * np.append(self.explanation, -1.0)

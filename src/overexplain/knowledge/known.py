@@ -115,7 +115,7 @@ class Known:
         inside = None if self.region is None else self.region.inside()
         if not settler.find_centre(inside):
             raise_conflict(self.log, whole, answers, self.sides, self.tolerance)
-            branches = settler.contradiction()
+            branches = settler.look_further()
             if branches is not None:
                 raise_by_cases(self.log, branches, self.sides, self.tolerance)
         return settler

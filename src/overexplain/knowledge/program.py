@@ -30,6 +30,9 @@ from overexplain.knowledge.rational_norms import exponent_and_weights, gradient_
 PENALTY = 2.0**20
 """What a shortfall of β costs: the largest t_n a model may have beside the smallest, 1."""
 
+THIN = 1e-9
+"""A tolerance below this share of a step is one of float64 rounding."""
+
 ROUNDS = 60
 """How many Hölder columns are added before the program settles for what it has."""
 
@@ -186,8 +189,27 @@ class Program:
         columns = self.columns_for_cones()
         if self._prepared is None or len(self._prepared[0]) != len(columns):
             pairs = self._pairs(columns)
-            self._prepared = columns, self.conic.prepare(self.vectors[columns], self.rights[columns], pairs)
+            self._prepared = columns, self.conic.prepare(self.vectors[columns], self.sharp(columns), pairs)
         return self._prepared
+
+    def sharp(self, columns: IntArray, room: float = 1e-12) -> FloatArray:
+        """The right sides of some columns, a little less than they are: a solver's models then keep them for sure.
+
+        Of thin tolerances a quarter is left; labels are kept with some room, relative to the size of their points.
+        """
+        assert self.conic is not None
+        rights, unit = self.rights[columns], self.conic.unit
+        labels = columns < len(self._labels)
+        rights[labels, unit] += room * np.asarray(self.norms[unit](self.facts.points))[columns[labels]]
+        steps = {f.row: f for f in self.facts.explained if isinstance(f, Steepest) and f.tolerance <= THIN * f.length}
+        for place, column in enumerate(columns):
+            key = self.key(int(column))
+            step = steps.get(-1 if key.row is None else key.row)
+            if step is not None and key.number is not None and key.fact == "steepest":
+                rights[place, key.number] = (3 * step.length + step.steepness) / 4
+            elif step is not None and key.number is not None and key.fact == "plane":
+                rights[place, key.number] += 0.75 * step.tolerance
+        return rights
 
     def columns_for_cones(self) -> IntArray:
         """The columns that a cone program takes as rows: all but Hölder's for norms that it knows."""
@@ -215,7 +237,7 @@ class Program:
         for fact in self.facts.explained:
             if isinstance(fact, OnPlane | OffPlane):
                 size = 1.0 if fact.norm is None else float(fact.norm(np.ldexp(1.0, -self.exponents[:-1])))
-                if fact.tolerance <= 1e-9 * size:
+                if fact.tolerance <= THIN * size:
                     found.add(fact.row)
         return found
 
@@ -254,8 +276,18 @@ class Program:
         )
         # β is bounded: only facts that contradict each other have no limit, and they prove the target, too.
         bounds = [(0, None)] * m + [(0, PENALTY)] * k + [(0, None)] * (k + 2 * d)
-        result: Any = linprog(cost, A_eq=rows, b_eq=np.append(goal, np.zeros(k)), bounds=bounds, method="highs")
-        if result.status != 0:
+        for presolve in (True, False):  # (presolve has called bounded programs with tiny tolerances unbounded)
+            result: Any = linprog(
+                cost,
+                A_eq=rows,
+                b_eq=np.append(goal, np.zeros(k)),
+                bounds=bounds,
+                method="highs",
+                options={"presolve": presolve},
+            )
+            if result.status == 0:
+                break
+        else:
             raise SolverFailed(f"the linear program of {m} facts was not solved: {result.message}")
         prices = -np.asarray(result.eqlin.marginals)
         self.lengths = -np.ldexp(prices[d:], units) if k else prices[d:]

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from functools import cached_property
-from itertools import chain, islice
+from itertools import chain
 from typing import final
 
 import numpy as np
@@ -36,11 +36,14 @@ from overexplain.knowledge.ties import Exact, Model, Ties
 from overexplain.knowledge.verdicts import Verdict
 from overexplain.knowledge.witnesses import check_witness
 
-SHARES = (0.0, 1e-13, 1e-11, 1e-9, 1e-7, 1e-5, 1e-3, 0.03, 0.2)
+SHARES = (0.0, 1e-7, 1e-5, 1e-3, 0.03, 0.2)
 """How far a model is moved towards the centre, until it keeps what is not strict with room to spare."""
 
 NEAR = 1e-3
 """A model whose s differs from ‖a‖* by more than this, relatively, is not worth correcting on the spot."""
+
+KEPT = 64
+"""Models with s ≤ ‖a‖* that are tried for the next points, too."""
 
 ROOMS = (0.5, 0.05, 1e-3, 1e-6)
 """How much of the room below the plane, that a model leaves a point, one beyond it must leave as well."""
@@ -68,6 +71,7 @@ class RobustSettler:
         self.strict = Strict(facts, self.core, self.whole)
         self.centre: Model | None = None
         self._centre = np.zeros(0)
+        self._outer: list[FloatArray] = []
         self._deadline = deadline
         self._own = own_label(facts)
 
@@ -113,15 +117,33 @@ class RobustSettler:
     def find_centre(self, suggestion: FloatArray | None) -> bool:
         """True if a consistent model is found: the suggested one, corrected, or one between those that cone programs find."""
         inside = [] if suggestion is None else [suggestion]
-        for w in self._first_models(inside):
-            if not np.isfinite(w).all() or not w[:-1].any():
-                continue
-            for found in (self.strict.exact(w), _as_it_is(w), _as_it_is(self.strict.fitted(w))):
-                if self.keeps(found):
-                    assert found is not None
-                    self.centre, self._centre = found, _floats(found)
-                    return True
+        return any(map(self._is_centre, self._first_models(inside)))
+
+    def _is_centre(self, w: FloatArray) -> bool:
+        """True if w, as it is or corrected, keeps every fact: then it is the centre."""
+        if not np.isfinite(w).all() or not w[:-1].any():
+            return False
+        for found in (self.strict.exact(w), _as_it_is(w), _as_it_is(self.strict.fitted(w))):
+            if self.keeps(found):
+                assert found is not None
+                self.centre, self._centre = found, _floats(found)
+                return True
         return False
+
+    def look_further(self) -> Branched | None:
+        """Looks for a consistent model by cases; the proof that there is none, if they show that."""
+        if not self.search.applies:
+            return None
+        outcome = self.search.explore(self._deadline)
+        if outcome.beyond is not None:
+            beyond = _unit(outcome.beyond)
+            pulled = self.strict.pulled(beyond)
+            inner = [] if pulled is None else [pulled]
+            for w in chain(inner, [beyond], self._made_strict(beyond)):
+                if self._is_centre(w):
+                    return None
+        branches = outcome.branches
+        return branches if branches is not None and self._accepts(None, YES, branches=branches) else None
 
     def _first_models(self, inside: list[FloatArray]) -> Iterator[FloatArray]:
         for w in chain(inside, self.strict.shown()):
@@ -132,10 +154,10 @@ class RobustSettler:
         size = np.ldexp(1.0, -self.whole.exponents)
         for _ in range(2 * self.facts.dimension + 8):
             target = rng.normal(size=self.facts.dimension + 1) * size
-            try:
-                inner.append(_unit(self.whole.solve(target).model))
-            except SolverFailed:
+            found = self._against(target)
+            if found is None:
                 return
+            inner.append(found)
             middle = np.mean(inner, axis=0)
             yield from self._made_strict(middle)
             yield from self._made_strict(inner[-1])
@@ -145,9 +167,9 @@ class RobustSettler:
             # Between any of the ones and any of the others there is a model; those from the middle have the most room.
             for w in (middle, inner[-1]):
                 for other in [*outer, np.mean(outer, axis=0)] if outer else []:
-                    found = self.strict.between(w, other)
-                    if found is not None:
-                        yield found
+                    between = self.strict.between(w, other)
+                    if between is not None:
+                        yield between
 
     def _made_strict(self, w: FloatArray) -> Iterator[FloatArray]:
         """Models with s = ‖a‖* near w, or between w and a model beyond."""
@@ -160,10 +182,10 @@ class RobustSettler:
         if len(gaps) > 1:
             return
         if gaps[0] > 0:
-            try:
-                ends = (_unit(self.whole.solve(self.whole.facts.off_plane[0].behind).model), w)
-            except SolverFailed:
+            within = self._against(self.whole.facts.off_plane[0].behind)
+            if within is None:
                 return
+            ends = (within, w)
         else:
             beyond = self.strict.outward(w, None, 0.0)
             if beyond is None:
@@ -172,11 +194,6 @@ class RobustSettler:
         found = self.strict.between(*ends)
         if found is not None:
             yield found
-
-    def contradiction(self) -> Branched | None:
-        """The proof by cases that no model gave these answers, if there is one."""
-        branches = self.search.contradiction(self._deadline) if self.search.applies else None
-        return branches if branches is not None and self._accepts(None, YES, branches=branches) else None
 
     # One point.
 
@@ -187,16 +204,16 @@ class RobustSettler:
         point = tuple(Fraction(float(v)) for v in x)
         sign = YES if _says(self.centre, point) >= 0 else NO
         target = sign * np.append(x, -1.0)
+        there = self._against(target)
+        if there is not None and target @ there < 0:
+            settled = self._open(self._opponents(there, target, ROOMS[::2]), point, sign)
+            return {}, [] if settled is None else [m for m in (settled.yes, settled.no) if m is not None]
         try:
             solution = self.program.solve(target)
         except SolverFailed:
             return {}, []
-        if solution.value > -1e-9 * solution.scale:
-            balls = {fact.ball for fact in self.facts.off_plane}
-            return {n: d for n, d in solution.directions.items() if self.program.norms[n] in balls and d.any()}, []
-        settled = self._open(islice(self._opponents(solution, target), 12), point, sign)
-        models = [] if settled is None else [m for m in (settled.yes, settled.no) if m is not None]
-        return {}, models
+        balls = {fact.ball for fact in self.facts.off_plane}
+        return {n: d for n, d in solution.directions.items() if self.program.norms[n] in balls and d.any()}, []
 
     def settle(self, x: FloatArray, suggest: bool = True) -> Settled:
         """The verdict on a point and its proof."""
@@ -224,8 +241,8 @@ class RobustSettler:
             step = steps.get(fact.row)
             if step is None or not fact.tight or isinstance(fact.ball, Secret):
                 continue
-            way = -fact.side
-            touch = (1 - 2.0**-40) * np.asarray(fact.ball.maximizer(np.asarray(step.norm.gradient(step.step))))
+            way, gradient = -fact.side, np.asarray(step.norm.gradient(step.step))
+            touch = (1 - 2.0**-40) * np.asarray(fact.ball.maximizer(gradient))
             beyond = replace(step, explanation=fact.explanation - fact.radius * touch)
             sign, kappa = steepest_weight(beyond, x)
             if sign == way:
@@ -233,7 +250,7 @@ class RobustSettler:
                 terms = [Term("plane", ONE, fact.row), self.maker.holder(fact.ball, reach)]
             elif sign:
                 kappa = steepest_weight(step, x)[1]
-                terms = [Term("plane", ONE, fact.row, sign=-1), *self.maker.reach_at_most(fact)]
+                terms = [Term("plane", ONE, fact.row, sign=-1), *self.maker.reach_at_most(fact, way * gradient)]
             settled = None if not sign else self._with_step(terms, step, kappa, point, sign)
             if settled is not None:
                 return settled
@@ -247,8 +264,33 @@ class RobustSettler:
 
     def _claim(self, point: Exact, x: FloatArray, sign: int) -> Settled | None:
         target = sign * np.append(x, -1.0)
-        solution: Solution | None = None
-        for solve in (self.program.solve, lambda t: self.program.solve_by_columns(t, 1e-6)):
+        there = self._against(target)
+        is_open = there is not None and float(target @ there) < 0 and self.centre is not None
+        settled = None
+        if not is_open or self.whole is not self.program:  # (a weaker set may still prove less than the model shows)
+            settled = self._proved(target, point, sign)
+        if settled is None and there is not None and is_open:
+            settled = self._open(self._opponents(there, target), point, sign)
+            if settled is None and self._is_shown:
+                settled = self._open(self.strict.shown(x), point, sign, as_it_is=True)
+            if settled is None and self.whole is self.program and self._is_shown:
+                settled = self._proved(
+                    target, point, sign
+                )  # a core that is only nearly right may show a model that is none
+            if settled is None and self.search.applies:
+                settled = self._by_cases(there, target, point, x, sign)
+            if not self.strict.is_linear:
+                return settled
+        return self._tied(point, sign) if settled is None and self.centre is not None else settled
+
+    @cached_property
+    def _is_shown(self) -> bool:
+        """True if a smooth distance shows the direction of a, but only as well as a tolerance's root."""
+        return any(isinstance(fact, Steepest) and fact.norm.is_smooth for fact in self.facts.explained)
+
+    def _proved(self, target: FloatArray, point: Exact, sign: int) -> Settled | None:
+        """Settled by weights that a cone program finds, or, where models have no room, linear ones."""
+        for solve in (self.program.solve, self._by_columns):
             try:
                 solution = solve(target)
             except SolverFailed:
@@ -257,14 +299,15 @@ class RobustSettler:
                 settled = self._certain(solution, point, sign)
                 if settled is not None and (solution.value > 1e-9 * solution.scale or not self._is_exact):
                     return settled
-            elif self.centre is not None:
-                settled = self._open(self._opponents(solution, target), point, sign)
-                if settled is None and self.search.applies:
-                    settled = self._by_cases(solution, target, point, x, sign)
-                if settled is not None or not self.strict.is_linear:
-                    return settled
-                break
-        return self._tied(point, sign)
+        return None
+
+    def _by_columns(self, target: FloatArray) -> Solution:
+        """The program with Hölder columns, those at the best model against the claim first."""
+        there = self._against(target)
+        if there is not None:
+            for number, norm in enumerate(self.program.norms):
+                self.program.add_direction(number, -np.asarray(norm.maximizer(there[:-1])))
+        return self.program.solve_by_columns(target, 1e-6)
 
     def _tied(self, point: Exact, sign: int) -> Settled | None:
         """Settled by the program in rationals: what hangs on an exact zero."""
@@ -310,7 +353,7 @@ class RobustSettler:
         return Search(self.facts, self.whole, maker)
 
     def _by_cases(
-        self, solution: Solution, target: FloatArray, point: Exact, x: FloatArray, sign: int
+        self, there: FloatArray, target: FloatArray, point: Exact, x: FloatArray, sign: int
     ) -> Settled | None:
         if self.by_cases:
             outcome = self.search.decide(x, point, sign, self._deadline)
@@ -321,15 +364,17 @@ class RobustSettler:
             beyond = self.search.beyond(target, self._deadline)
         if beyond is None:
             return None
-        there, beyond = self._against(solution, target), _unit(beyond)
+        beyond = _unit(beyond)
         return self._open(chain(self._near(beyond, target), self._between(there, beyond, target)), point, sign)
 
-    def _open(self, candidates: Iterator[FloatArray], point: Exact, sign: int) -> Settled | None:
+    def _open(
+        self, candidates: Iterator[FloatArray], point: Exact, sign: int, as_it_is: bool = False
+    ) -> Settled | None:
         """Two models, if one among the candidates keeps every fact and disagrees with the centre."""
         for w in candidates:
             if not self.strict.fits(w):
                 continue
-            found = self.strict.exact(w)
+            found = _as_it_is(w) if as_it_is else self.strict.exact(w)
             if found is not None and (_says(found, point) >= 0) != (sign == YES) and self.keeps(found):
                 return self._disagreement(found, sign)
         return None
@@ -348,21 +393,31 @@ class RobustSettler:
         branches = Branched(self.maker.unit_row, branch)
         return Settled(Verdict(sign), branches=branches) if self._accepts(point, sign, branches=branches) else None
 
-    def _opponents(self, solution: Solution, target: FloatArray) -> Iterator[FloatArray]:
+    def _opponents(self, there: FloatArray, target: FloatArray, rooms: Sequence[float] = ROOMS) -> Iterator[FloatArray]:
         """Models on the other side of the point than the centre, s = ‖a‖* and all, moved towards the centre more and more."""
-        there = self._against(solution, target)
         yield from self._near(there, target)
         if self.strict.is_linear or len(self.strict.gaps(there)) > 1:
             return
+        if self._outer:  # models beyond that other points needed
+            said = np.array(self._outer) @ target
+            for k in np.argsort(said)[:3]:
+                if said[k] < 0:
+                    yield from self._between(there, self._outer[k], target)
         depth = abs(float(target @ there)) / float(self._unit_norm.dual(there[:-1]))
-        for room in ROOMS:  # half the claim's room first: what lies between two models well inside is well inside
+        for room in rooms:  # half the claim's room first: what lies between two models well inside is well inside
             beyond = self.strict.outward(there, target, room * depth)
             if beyond is not None:
+                self._outer = [*self._outer, _unit(beyond)][-KEPT:]
                 yield from self._between(there, _unit(beyond), target)
 
-    def _against(self, solution: Solution, target: FloatArray) -> FloatArray:
-        """The model of the convex set that says the most against a claim."""
-        return _unit((solution if self.whole is self.program else self.whole.solve(target)).model)
+    def _against(self, target: FloatArray) -> FloatArray | None:
+        """The model of the convex set that says the most against a claim; None if none is found."""
+        try:
+            if self.strict.inside.applies:
+                return _unit(self.strict.inside.least(target))
+            return _unit(self.whole.solve(target).model)
+        except SolverFailed:
+            return None
 
     @property
     def _unit_norm(self) -> Norm:

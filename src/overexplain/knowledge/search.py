@@ -25,6 +25,7 @@ from overexplain.knowledge.chords import Box, Chord, dual_exponent, make_chord, 
 from overexplain.knowledge.conic import Conic
 from overexplain.knowledge.exact import ONE
 from overexplain.knowledge.facts import Facts, Secret
+from overexplain.knowledge.inside import ROOM
 from overexplain.knowledge.program import Program, Solution
 from overexplain.knowledge.shells import references
 from overexplain.knowledge.terms import TermMaker, chord_term
@@ -33,13 +34,13 @@ from overexplain.knowledge.ties import Exact
 MOST_LEAVES = 2000
 """Cases that are looked at before a point is left undecided."""
 
-FEW_LEAVES = 30
+FEW_LEAVES = 8
 """Cases that are looked at for a model alone."""
 
 TANGENTS = 8
 """Tangents to s^κ that one case may add."""
 
-CLOSE = 1e-8
+CLOSE = 1e-9
 """A model whose s exceeds ‖a‖* by no more than this, relatively, is taken for one where they are equal."""
 
 ROUNDS = 3
@@ -116,7 +117,7 @@ class Search:
             self._columns = np.array(
                 [c for c in program.columns_for_cones() if program.key(int(c)).fact != "chord"], dtype=np.int64
             )
-            rights = program.rights[self._columns]
+            rights = program.sharp(self._columns, ROOM)
             self._lengths = rights.shape[1]
             self._ready = conic.prepare(program.vectors[self._columns], rights, elastic=True)
 
@@ -131,10 +132,10 @@ class Search:
         claim = [sign * v for v in (*point, Fraction(-1))]
         return self._decide(sign * np.append(x, -1.0), claim, denied, deadline)
 
-    def contradiction(self, deadline: float | None) -> Branched | None:
-        """The proof that no model gave the answers, if cases show it."""
+    def explore(self, deadline: float | None) -> Outcome:
+        """A model with s ≤ ‖a‖* that keeps everything linear, or the proof that there is none: no model gave the answers."""
         nothing = np.zeros(self._facts.dimension + 1)
-        return self._decide(nothing, [Fraction(0)] * len(nothing), None, deadline).branches
+        return self._decide(nothing, [Fraction(0)] * len(nothing), None, deadline)
 
     def _decide(
         self, target: FloatArray, claim: Sequence[Fraction], denied: Fact | None, deadline: float | None
@@ -155,7 +156,7 @@ class Search:
 
     def beyond(self, target: FloatArray, deadline: float | None) -> FloatArray | None:
         """A model with s ≤ ‖a‖* and target·(a, b) < 0, if one shows up soon."""
-        run = _Run(self, target, deadline, FEW_LEAVES)
+        run = _Run(self, target, deadline, FEW_LEAVES, tangents=2)
         try:
             run.whole(narrow=False)
         except _Beyond as found:
@@ -226,8 +227,10 @@ class Search:
 class _Run:
     """One claim: the tree of its cases in float64."""
 
-    def __init__(self, search: Search, target: FloatArray, deadline: float | None, most: int) -> None:
-        self.search, self.target, self.deadline, self.most = search, target, deadline, most
+    def __init__(
+        self, search: Search, target: FloatArray, deadline: float | None, most: int, tangents: int = TANGENTS
+    ) -> None:
+        self.search, self.target, self.deadline, self.most, self.tangents = search, target, deadline, most, tangents
         self.leaves = 0
         self.least = -np.inf
         facts = search._facts
@@ -278,7 +281,11 @@ class _Run:
             rights.append(right)
         vectors += [vector for vector, _, _ in above]
         rights += [right for _, right, _ in above]
-        self.search._ready.confine(box.low, box.high, np.array(vectors), np.array(rights))
+        far = np.where(np.abs(box.low) > np.abs(box.high), box.low, box.high)
+        # A side that steps leave no room: a model at the end of what they tolerate would not be kept by others.
+        fixed, value = box.high - box.low <= 1e-9 * np.abs(far), np.where(box.low * box.high > 0, far, 0.0)
+        low, high = np.where(fixed, value, box.low), np.where(fixed, value, box.high)
+        self.search._ready.confine(low, high, np.array(vectors), np.array(rights))
         return [*chords, *(term for _, _, term in above)]
 
     def _solve(self, target: FloatArray, rows: Sequence[Chord | Term]) -> tuple[float, Draft, FloatArray, FloatArray]:
@@ -319,7 +326,7 @@ class _Run:
             raise SolverFailed("too many cases")
         touched: dict[int, list[float]] = {number: [] for number in self.norms}
         scale = float(np.abs(np.ldexp(self.target, self.search._program.exponents)).max()) or 1.0
-        for _ in range(TANGENTS):
+        for _ in range(self.tangents):
             terms = self._confine(node.box, above, self._chords(node.box, touched))
             value, draft, model, lengths = self._solve(self.target, terms)
             if value > 1e-9 * scale:

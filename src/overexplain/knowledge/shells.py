@@ -152,8 +152,8 @@ def touching_steps(facts: Facts) -> list[Steepest]:
 # Rows, for the cone.
 
 
-def shell_rows(facts: Facts, directions: Directions) -> tuple[FloatArray, FloatArray]:
-    """(rows, their entrywise errors) with row·(a, b) ≤ 0 for every consistent model."""
+def shell_rows(facts: Facts, directions: Directions | None) -> tuple[FloatArray, FloatArray]:
+    """(rows, their entrywise errors) with row·(a, b) ≤ 0 for every consistent model; without directions, none for s ≥ ‖a‖*."""
     rows: list[FloatArray] = []
     errors: list[FloatArray] = []
     lengths = longest(facts)
@@ -187,7 +187,7 @@ def shell_rows(facts: Facts, directions: Directions) -> tuple[FloatArray, FloatA
                     add([apart, owed, other])
         if isinstance(fact.ball, Secret):
             add([-own, owed])
-        elif fact is reference or not (fact.shared and fact.tight):
+        elif directions is not None and (fact is reference or not (fact.shared and fact.tight)):
             for u in _touched(facts, fact.ball, directions):
                 add([np.append(u, 0.0), -own, owed])
     _add_chords(facts, known, lengths, add)

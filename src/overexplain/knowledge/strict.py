@@ -12,13 +12,14 @@ from fractions import Fraction
 from typing import final
 
 import numpy as np
+from scipy.optimize import brentq
 
 from overexplain.errors import SolverFailed
 from overexplain.geometry.arrays import FloatArray
 from overexplain.geometry.norm import Norm
-from overexplain.knowledge.conic import Prepared
 from overexplain.knowledge.core import Core
 from overexplain.knowledge.facts import Facts, OffPlane, Secret, Steepest
+from overexplain.knowledge.inside import Inside
 from overexplain.knowledge.program import Program
 from overexplain.knowledge.rational_norms import exact_maximizer
 from overexplain.knowledge.shells import references
@@ -39,8 +40,11 @@ class Strict:
             for ball, fact in references(facts).items()
             if not isinstance(ball, Secret) and ball != fact.norm
         ]
-        self._free: Prepared | None = None
+        self.inside = Inside(facts, core)
         self._labels = facts.queries()
+        up = np.append(np.zeros(facts.dimension), 1.0)
+        way = core.coordinates(up) if core.basis.shape[1] else np.zeros(0)
+        self._lift = way if np.abs(core.basis @ way - up).max(initial=1.0 - len(way)) <= 1e-12 else None
 
     @property
     def is_linear(self) -> bool:
@@ -74,17 +78,13 @@ class Strict:
 
     def between(self, inner: FloatArray, outer: FloatArray) -> FloatArray | None:
         """The model on the segment with s = ‖a‖*; inner has s ≥ ‖a‖*, outer s ≤ ‖a‖* (one ball only)."""
-        low, high = 0.0, 1.0
         inner, outer = (self._core.basis @ self._core.coordinates(w) for w in (inner, outer))
         if self.gaps(inner)[0] > 0 or self.gaps(outer)[0] < 0:
             return None
-        for _ in range(80):
-            middle = (low + high) / 2
-            if self.gaps((1 - middle) * inner + middle * outer)[0] <= 0:
-                low = middle
-            else:
-                high = middle
-        return np.asarray((1 - low) * inner + low * outer)
+        if self.gaps(inner)[0] == 0 or self.gaps(outer)[0] == 0:
+            return inner if self.gaps(inner)[0] == 0 else outer
+        share = brentq(lambda v: float(self.gaps((1 - v) * inner + v * outer)[0]), 0.0, 1.0, xtol=1e-16, rtol=1e-15)
+        return np.asarray((1 - share) * inner + share * outer)
 
     def pulled(self, w: FloatArray) -> FloatArray | None:
         """The model near w with s = ‖a‖* for every ball, by Newton's method in the core."""
@@ -99,8 +99,10 @@ class Strict:
             if np.abs(gaps).max(initial=0.0) <= 4e-16:
                 break
             if len(gaps) == 1:
-                size = float(slopes[0] @ slopes[0])
-                u = u - slopes[0] * (gaps[0] / size) if size > 0 else u
+                # By the offset alone if the core leaves it free: that breaks nothing about the direction of a.
+                way = slopes[0] if self._lift is None else self._lift
+                rise = float(slopes[0] @ way)
+                u = u - way * (gaps[0] / rise) if rise else u
             else:
                 u = u - np.linalg.pinv(slopes, rcond=1e-10) @ gaps
         return w if np.abs(self.gaps(w)).max(initial=0.0) <= 1e-9 else None
@@ -121,16 +123,15 @@ class Strict:
 
         ‖a‖* is convex: each round maximises its slope at the last model, less s, which never makes it smaller.
         """
-        if len(self._balls) != 1:
+        if len(self._balls) != 1 or not self.inside.applies:
             return None
         ball, fact = self._balls[0]
-        program = self._prepared(claim, room)
         best, most = None, -np.inf
         a = start[:-1]
         for _ in range(ROUNDS):
             g = np.asarray(ball.maximizer(a)) if a.any() else a
             try:
-                w = program.solve(fact.behind / fact.radius - np.append(g, 0.0)).model
+                w = self.inside.beyond(fact.behind / fact.radius - np.append(g, 0.0), claim, room)
             except SolverFailed:
                 break
             gap = float(self.gaps(w)[0])
@@ -138,22 +139,6 @@ class Strict:
                 break
             best, most, a = w, gap, w[:-1]
         return best if most >= 0 else None
-
-    def _prepared(self, claim: FloatArray | None, room: float) -> Prepared:
-        """Linear programs over models of what is linear, against a claim if there is one."""
-        program = self._program
-        assert program.conic is not None
-        if self._free is None:
-            columns = [c for c in program.columns_for_cones() if program.key(int(c)).fact != "hoelder"]
-            conic = program.conic.without([self._facts.norms.index(ball) for ball, _ in self._balls])
-            self._free = conic.prepare(program.vectors[columns], program.rights[columns])
-        if self._free.is_linear:
-            right = np.zeros((0 if claim is None else 1, program.lengths_known))
-            right[:, program.conic.unit] = room
-            self._free.replace_rows(
-                np.zeros((0, self._facts.dimension + 1)) if claim is None else -claim[None, :], right
-            )
-        return self._free
 
     def fitted(self, w: FloatArray) -> FloatArray:
         """The model near w that keeps all equalities best, each in units of its tolerance (Gauss–Newton).
@@ -178,8 +163,8 @@ class Strict:
             w = w - (step - w * float(step @ w) / float(w @ w))  # its size is free
         return w
 
-    def shown(self) -> Iterator[FloatArray]:
-        """The models that single steps under smooth distances show."""
+    def shown(self, x: FloatArray | None = None) -> Iterator[FloatArray]:
+        """The models that single steps under smooth distances show; with a secret radius, those whose planes pass just by x."""
         for fact in self._facts.explained:
             if isinstance(fact, Steepest) and fact.norm.is_smooth:
                 normal = -fact.side * np.asarray(fact.norm.gradient(fact.step))
@@ -187,6 +172,13 @@ class Strict:
                 if behind is not None and not isinstance(behind.ball, Secret):
                     reach = behind.radius * float(behind.ball.dual(normal))
                     yield np.append(normal, float(normal @ fact.explanation) + fact.side * reach)
+                elif behind is not None and x is not None:
+                    far = float(normal @ (x - fact.explanation))
+                    for share in (1e-9, -1e-9, 1e-6, -1e-6, 1e-3, -1e-3, 0.1, -0.1):
+                        yield np.append(normal, float(normal @ x) + share * (abs(far) + fact.length))
+                elif behind is not None:
+                    for share in (0.5, 0.1, 0.9, 0.01, 0.99):
+                        yield np.append(normal, float(normal @ (fact.explanation - share * fact.step)))
 
     # In rationals.
 

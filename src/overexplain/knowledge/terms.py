@@ -10,6 +10,7 @@ from typing import Any, final
 
 import numpy as np
 
+from overexplain.geometry.arrays import FloatArray
 from overexplain.geometry.norm import Norm
 from overexplain.knowledge.checker import Answer, Bound, Context, Fact, Term, fact_of
 from overexplain.knowledge.chords import Box, Chord
@@ -233,13 +234,13 @@ class TermMaker:
         """A Hölder term under one of the program's norms."""
         return self._rest(self.program.norms.index(norm), vector)
 
-    def reach_at_most(self, fact: OffPlane) -> list[Term]:
-        """The chord that bounds ρ·s best if all of a box is possible; nothing if there is none, or s is t itself."""
+    def reach_at_most(self, fact: OffPlane, normal: FloatArray) -> list[Term]:
+        """The chord that bounds ρ·s best at a model; nothing if there is none, or s is t itself."""
         ball = self.program.facts.lengths.index(fact.ball)
-        chords = [chord for chord in self.program.chords if chord.ball == ball and not chord.slopes.any()]
+        chords = [chord for chord in self.program.chords if chord.ball == ball]
         if not chords:
             return []
-        term = chord_term(min(chords, key=lambda chord: chord.gamma / chord.delta))
+        term = chord_term(min(chords, key=lambda chord: (chord.gamma + float(chord.slopes @ normal)) / chord.delta))
         delta = self.rights(self.fact(term))[ball]
         return [replace(term, weight=Fraction(fact.radius) / delta)]
 

@@ -1,0 +1,195 @@
+"""Models of the convex set, looked for inside the core: where answers leave no room there is nothing to be looked for.
+
+`conic` finds proofs, with equalities as pairs of facts between which a solver has no room to move. Models need no proof: in the
+core's own coordinates all that is an equality, or as good as one, holds by itself, and what is left has an interior.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any, final
+
+import numpy as np
+from scipy import sparse
+
+from overexplain.errors import SolverFailed
+from overexplain.geometry.arrays import FloatArray
+from overexplain.knowledge.chords import dual_exponent
+from overexplain.knowledge.cone import build_cone
+from overexplain.knowledge.core import Core
+from overexplain.knowledge.facts import Facts, Secret
+from overexplain.knowledge.shells import longest, references
+
+ROOM = 4e-9
+"""How far, relatively, models stay away from what bounds them: more than the tolerances of solvers."""
+
+WIDEST = 1e7
+"""Coordinates of models are looked for within this."""
+
+
+@final
+class Inside:
+    """Models that keep everything linear, and s ≥ ‖a‖* for every ball unless told otherwise."""
+
+    def __init__(self, facts: Facts, core: Core) -> None:
+        cone = build_cone(facts, np.frexp(core.scale)[1] - 1, None, is_round=True)
+        rows = cone.reduced()[0]
+        self._basis = core.basis
+        size = np.abs(rows).max(axis=1, initial=0.0)[:, None]
+        self._rows = -rows / np.where(size > 0, size, 1.0)  # ≥ 0 from now on
+        found = longest(facts)
+        self._level = None if not found else next(iter(found.values())) @ core.basis
+        p = facts.dimension
+        self._balls = []
+        for ball, fact in references(facts).items():
+            shape = None if isinstance(ball, Secret) or ball == fact.norm else dual_exponent(ball, p)
+            if shape is not None:
+                self._balls.append(
+                    (shape[0], core.basis[:-1] / shape[1][:, None], fact.behind / fact.radius @ core.basis)
+                )
+
+    @property
+    def applies(self) -> bool:
+        """True if some step tells the size of models."""
+        return self._level is not None and self._basis.shape[1] > 0
+
+    def least(self, target: FloatArray) -> FloatArray:
+        """The model with t = 1 and the least target·(a, b)."""
+        return self._solved(self._round, target)
+
+    def beyond(self, target: FloatArray, claim: FloatArray | None, room: float) -> FloatArray:
+        """The same, but s ≥ ‖a‖* is not asked for; claim·(a, b) ≤ −room is, if there is a claim."""
+        self._open.limit(None if claim is None else -(claim @ self._basis), room)
+        return self._solved(self._open, target)
+
+    def _solved(self, solver: _Linear | _Curved, target: FloatArray) -> FloatArray:
+        cost = target @ self._basis
+        return np.asarray(self._basis @ solver.solve(cost / (np.abs(cost).max() or 1.0)))
+
+    @cached_property
+    def _open(self) -> _Linear:
+        assert self._level is not None
+        return _Linear(self._rows, self._level, [])
+
+    @cached_property
+    def _round(self) -> _Linear | _Curved:
+        assert self._level is not None
+        flat = all(r in (1.0, np.inf) for r, _, _ in self._balls)
+        return (_Linear if flat else _Curved)(self._rows, self._level, self._balls)
+
+
+def _blocks(balls: list[tuple[float, FloatArray, FloatArray]], d: int) -> tuple[list[tuple[float, Any]], int]:
+    """(for each ball its exponent and rows over (u, z), how many variables there are)."""
+    total = d + sum(len(a) for r, a, _ in balls if r not in (2.0, np.inf))
+    found: list[tuple[float, Any]] = []
+    start = d
+    for r, a, s in balls:
+        p = len(a)
+        if r == 2.0:
+            rows = np.zeros((p + 1, total))
+            rows[0, :d], rows[1:, :d] = s, a
+        elif r == np.inf:
+            rows = np.zeros((2 * p, total))
+            rows[:p, :d], rows[p:, :d] = s - a, s + a
+        else:
+            z = np.zeros((p, total))
+            z[np.arange(p), start + np.arange(p)] = 1.0
+            wide = np.zeros((p, total))
+            wide[:, :d] = a
+            top = np.zeros((1, total))
+            top[0, :d], top[0, start : start + p] = s, -1.0
+            if r == 1.0:
+                rows = np.vstack([top, z - wide, z + wide])
+            else:
+                length = np.zeros((p, total))
+                length[:, :d] = s
+                rows = np.vstack([top, np.stack([z, length, wide], axis=1).reshape(3 * p, total)])
+            start += p
+        found.append((r, rows))
+    return found, total
+
+
+class _Linear:
+    """By HiGHS."""
+
+    def __init__(self, rows: FloatArray, level: FloatArray, balls: list[Any]) -> None:
+        import highspy
+
+        self._d = d = rows.shape[1]
+        blocks, total = _blocks(balls, d)
+        wide = ((0, 0), (0, total - d))
+        matrix = np.vstack([np.pad(level[None, :], wide), np.pad(rows, wide), *(block for _, block in blocks)])
+        used = sparse.csr_matrix(matrix)
+        program = highspy.HighsLp()
+        program.num_col_, program.num_row_ = total, len(matrix)
+        program.col_cost_ = np.zeros(total)
+        program.col_lower_, program.col_upper_ = np.full(total, -WIDEST), np.full(total, WIDEST)
+        program.row_lower_ = np.concatenate([[1.0], np.full(len(rows), ROOM), np.zeros(len(matrix) - len(rows) - 1)])
+        program.row_upper_ = np.append(1.0, np.full(len(matrix) - 1, np.inf))
+        program.a_matrix_.format_ = highspy.MatrixFormat.kRowwise
+        program.a_matrix_.start_, program.a_matrix_.index_ = used.indptr, used.indices
+        program.a_matrix_.value_ = used.data
+        self._highs: Any = highspy.Highs()  # type: ignore[no-untyped-call]
+        self._best = highspy.HighsModelStatus.kOptimal
+        for name, value in (("output_flag", False), ("threads", 1), ("presolve", "off")):
+            self._highs.setOptionValue(name, value)
+        self._highs.passModel(program)
+        self._count, self._limited = len(matrix), False
+
+    def limit(self, row: FloatArray | None, room: float) -> None:
+        """One more row ≥ room, in the place of that of the last time."""
+        if self._limited:
+            self._highs.deleteRows(1, np.array([self._count], dtype=np.int32))
+        self._limited = row is not None
+        if row is not None:
+            self._highs.addRow(room, np.inf, self._d, np.arange(self._d, dtype=np.int32), row)
+
+    def solve(self, cost: FloatArray) -> FloatArray:
+        """The least cost·u."""
+        highs = self._highs
+        highs.changeColsCost(self._d, np.arange(self._d, dtype=np.int32), cost)
+        highs.run()
+        if highs.getModelStatus() != self._best:
+            raise SolverFailed(f"no model was found inside: {highs.getModelStatus()}")
+        return np.array(highs.getSolution().col_value)[: self._d]
+
+
+class _Curved:
+    """By Clarabel."""
+
+    def __init__(self, rows: FloatArray, level: FloatArray, balls: list[Any]) -> None:
+        import clarabel
+
+        self._d = d = rows.shape[1]
+        blocks, total = _blocks(balls, d)
+        wide = ((0, 0), (0, total - d))
+        parts = [np.pad(level[None, :], wide), np.pad(rows, wide)]
+        ends = [np.ones(1), np.full(len(rows), ROOM)]
+        cones: list[Any] = [clarabel.ZeroConeT(1), clarabel.NonnegativeConeT(len(rows))]
+        for r, block in blocks:
+            parts.append(block)
+            ends.append(np.zeros(len(block)))
+            if r == 2.0:
+                cones.append(clarabel.SecondOrderConeT(len(block)))
+            elif r in (1.0, np.inf):
+                cones.append(clarabel.NonnegativeConeT(len(block)))
+            else:
+                powers = [clarabel.PowerConeT(1.0 / r) for _ in range((len(block) - 1) // 3)]
+                cones += [clarabel.NonnegativeConeT(1), *powers]
+        settings = clarabel.DefaultSettings()
+        settings.verbose = settings.presolve_enable = False
+        settings.max_threads = 1
+        settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = 1e-10
+        self._total = total
+        self._solver = clarabel.DefaultSolver(
+            sparse.csc_matrix((total, total)), np.zeros(total), sparse.csc_matrix(-np.vstack(parts)),
+            -np.concatenate(ends), cones, settings,
+        )  # fmt: skip
+
+    def solve(self, cost: FloatArray) -> FloatArray:
+        """The least cost·u."""
+        self._solver.update(q=np.pad(cost, (0, self._total - self._d)))
+        found = self._solver.solve()
+        if "Infeasible" in str(found.status) or not max(found.r_prim, found.r_dual) < 1e-6:
+            raise SolverFailed(f"no model was found inside: {found.status}")
+        return np.array(found.x)[: self._d]
