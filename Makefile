@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 PYTEST := $(BIN)/python -m pytest
 
-.PHONY: demo test check test-system soak bench-extraction bench-certify readme clean
+.PHONY: demo test check test-system soak bench-extraction bench-certify bench-robust figures-robust readme clean
 
 demo: $(VENV)/.runs
 	$(BIN)/overexplain demo
@@ -33,6 +33,12 @@ bench-extraction: $(VENV)/.runs
 # OVEREXPLAIN_DATA=directory adds the CSV files in it to the table.
 bench-certify: $(VENV)/.tests
 	$(BIN)/python benchmarks/certify.py
+
+bench-robust: $(VENV)/.tests
+	$(BIN)/python benchmarks/robust.py
+
+figures-robust: $(VENV)/.tests
+	$(BIN)/python benchmarks/robust_figure.py
 
 readme: $(VENV)/.runs
 	$(BIN)/python benchmarks/readme_table.py

@@ -10,6 +10,7 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
+from overexplain.auditing.determined import RobustUse
 from overexplain.auditing.slices import Axis, Slice
 from overexplain.errors import InvalidInput
 from overexplain.report.areas import middle, runs
@@ -39,9 +40,10 @@ SLICE = Slice(
     oriented=True,
 )
 GOLDEN = """\
-The log determines 67 % of this slice.
+The log determines at least 67 % of this slice.
 Held at the median of the log's points: years = 2.5, debts = -4.
 6 of the log's 9 points lie in this plane.
+6 % are not settled, by a limit or by rounding: they may be determined, too.
 
 age
    +------+
@@ -122,6 +124,33 @@ def test_a_grid_that_is_too_wide_is_refused_with_what_would_fit() -> None:
         text_of(grid_of(np.zeros((3, 100), dtype=np.int8)))
 
 
+def test_what_robust_rows_leave_open_and_rest_on_is_said() -> None:
+    use = RobustUse("shared", explanations=3, balls=("l1", "l2"), secret=1, leaves_open=True)
+    text = " ".join(text_of(replace(SLICE, robust=use)).split())
+    assert "6 % are not settled: the convex set of --robust shared, or a limit, leaves them open;" in text
+    assert "have 2 norms (l1, l2): each has a length of its own" in text
+    assert "Radius secret for 1 of 3: what is used is that answers of one service lie equally far" in text
+    exact = replace(use, level="exact", balls=("l1",), secret=0, leaves_open=False)
+    text = " ".join(text_of(replace(SLICE, robust=exact)).split())
+    assert "6 % are not settled: a limit of time, of cases or of rounding was hit." in text
+    assert "norms" not in text
+    assert "Radius" not in text
+    settled = replace(grid_of(np.ones((3, 5), dtype=np.int8)), robust=use)
+    assert "not settled" not in text_of(settled)
+    assert "at least" not in text_of(settled)
+
+
+def test_balls_are_drawn_inside_the_plot_only() -> None:
+    around = np.column_stack([31 + 40 * np.cos(np.arange(6)), 20 + 5 * np.sin(np.arange(6))])  # most of it is outside
+    page = ElementTree.fromstring(svg_of(replace(SLICE, balls=(around,))))
+    ball, sample = page.find(f"{SVG}path[@class='ball']"), page.findall(f".//{SVG}g/{SVG}path[@class='ball']")
+    assert ball.get("clip-path") == "url(#plot)"
+    assert ball.get("d").count("L") == 5
+    assert len(sample) == 1
+    assert "its ball: all of it gets that answer" in [element.text for element in page.iter(SVG + "text")]
+    assert "ball" not in [path.get("class") for path in ElementTree.fromstring(svg_of(SLICE)).iter(SVG + "path")]
+
+
 def test_many_held_features_are_not_all_named_and_no_label_is_said() -> None:
     names, base = tuple(f"f{i}" for i in range(40)), np.arange(40.0)
     text = text_of(replace(SLICE, names=names, base=base, oriented=False, centred=False))
@@ -171,7 +200,7 @@ def test_svg_is_valid_accessible_and_says_every_number_in_words() -> None:
     assert page.get("role") == "img"
     described = [page.find(f".//*[@id='{name}']") for name in page.get("aria-labelledby").split()]
     assert [element.tag for element in described] == [SVG + "title", SVG + "desc"]
-    assert described[0].text == "The log determines 67 % of this slice."
+    assert described[0].text == "The log determines at least 67 % of this slice."
     assert described[1].text.startswith("income across, age up. certain Yes 33 %, certain No 33 %, unknown 22 %, ")
     words = [element.text for element in page.iter(SVG + "text")]
     assert {"age", "income", "0", "60", "unknown, 22 % of this slice", "asked, label not known"} <= set(words)

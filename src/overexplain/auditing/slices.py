@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from overexplain.auditing.determined import RobustUse
 from overexplain.errors import DimensionMismatch, InvalidInput
 from overexplain.geometry.arrays import BoolArray, FloatArray, as_point, frozen
 from overexplain.knowledge.verdicts import Verdict
@@ -22,6 +23,9 @@ MARGIN = 0.05
 
 MOST_NUMBERS = 2**22
 """Numbers in one block of points: a slice of 5000 features must not need gigabytes."""
+
+DIRECTIONS = 144
+"""Points on the outline of a ball; among them those along the axes and diagonals, where the balls of l1 and linf have corners."""
 
 Span = tuple[float, float]
 
@@ -53,6 +57,9 @@ class Slice:
     explanations  their explanations, (m, 2); NaN where there is none in this plane
     rows          how many points the log has in all
     oriented      False: the log has no label, so Yes and No may be exchanged everywhere
+    robust        how the log's robust counterfactuals are used; None if it has none
+    balls         outlines of the balls around robust explanations, (k, 2) each: all of it gets the answer's label; none
+                  for a radius that is secret
     """
 
     across: Axis
@@ -66,6 +73,8 @@ class Slice:
     explanations: FloatArray
     rows: int
     oriented: bool
+    robust: RobustUse | None = None
+    balls: tuple[FloatArray, ...] = ()
 
     @property
     def held(self) -> tuple[tuple[str, float], ...]:
@@ -80,7 +89,7 @@ class Slice:
         return float(np.isin(self.codes, verdicts).mean())
 
     def to_dict(self) -> dict[str, Any]:
-        """A JSON-ready form."""
+        """A JSON-ready form; `robust` is there if the log has robust counterfactuals."""
         given = [None if np.isnan(point).any() else point.tolist() for point in self.explanations]
         return {
             "across": _written(self.across),
@@ -94,7 +103,7 @@ class Slice:
                 for point, label, explanation in zip(self.asked, self.labels, given, strict=True)
             ],
             "log_rows": self.rows,
-        }
+        } | ({} if self.robust is None else {"robust": self.robust.to_dict()})
 
 
 def take_slice(
@@ -105,14 +114,17 @@ def take_slice(
     size: tuple[int, int] = (61, 31),
     ranges: tuple[Span, Span] | None = None,
     progress: Callable[[int, int], None] | None = None,
+    robust: RobustUse | None = None,
 ) -> Slice:
     """The slice of what `knowledge` of `log` says, through `at`, along two features (across, up).
 
     at        where the other features are held; None: at the log's medians (of two middle values the lower, which is
               one that occurs: half a yes is no value of a yes-or-no feature)
     size      how many values of each feature, (across, up)
-    ranges    the lowest and highest value of each; None: those of the log's points and explanations, and a little more
+    ranges    the lowest and highest value of each; None: those of the log's points and explanations (with the balls around
+              robust ones), and a little more
     progress  called with (points done, points in all)
+    robust    how `knowledge` uses the log's robust counterfactuals, to be said beside the slice
     """
     dimension = log.dimension
     if dimension is None or len(log) == 0:
@@ -151,7 +163,21 @@ def take_slice(
         explanations=answers[here],
         rows=len(log),
         oriented=knowledge.oriented,
+        robust=robust,
+        balls=tuple(_balls(log, np.flatnonzero(here & np.isfinite(answers).all(axis=1)), features)),
     )
+
+
+def _balls(log: QueryLog, rows: NDArray[np.intp], features: tuple[int, int]) -> Iterator[FloatArray]:
+    """The outlines, in the plane, of the balls around some rows' explanations."""
+    angles = np.linspace(0, 2 * np.pi, DIRECTIONS, endpoint=False)
+    around = np.zeros((DIRECTIONS, log.points.shape[1]))
+    around[:, features[0]], around[:, features[1]] = np.cos(angles), np.sin(angles)
+    for row in rows.tolist():
+        terms = log.mechanism_of(row)
+        if terms is not None and terms.robustness is not None and terms.radius:
+            reach = terms.radius / np.asarray(terms.robustness(around))
+            yield frozen(log.explanations[row, list(features)] + reach[:, None] * around[:, list(features)])
 
 
 def _blocks(base: FloatArray, across: Axis, up: Axis) -> Iterator[FloatArray]:
@@ -172,10 +198,22 @@ def _medians(points: FloatArray) -> FloatArray:
 
 
 def _span(log: QueryLog, feature: int) -> Span:
-    values = np.concatenate([log.points[:, feature], log.explanations[log.explained, feature]])
+    answers = log.explanations[log.explained, feature]
+    reach = _reaches(log, feature)[log.mechanism_ids[log.explained]]
+    values = np.concatenate([log.points[:, feature], answers - reach, answers + reach])
     low, high = float(values.min()), float(values.max())
     margin = MARGIN * (high - low) if low < high else abs(low) / 2 or 1.0
     return low - margin, high + margin
+
+
+def _reaches(log: QueryLog, feature: int) -> FloatArray:
+    """How far the balls of every mechanism reach along a feature; a 0 at the end for rows without a mechanism (−1)."""
+    unit = np.eye(log.points.shape[1])[feature]
+    found = [
+        terms.radius * float(terms.robustness.dual(unit)) if terms.robustness is not None and terms.radius else 0.0
+        for terms in log.mechanisms
+    ]
+    return np.array([*found, 0.0])
 
 
 def _in_plane(points: FloatArray, base: FloatArray, others: NDArray[np.intp]) -> BoolArray:

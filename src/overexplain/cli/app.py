@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 from typer import Option
 
-from overexplain.cli.options import read_ranges, read_size, read_slack
+from overexplain.cli.options import SECRET, read_radius, read_ranges, read_size, read_slack
 
 Work = Callable[[], None]
 
@@ -33,6 +33,10 @@ Tolerance = Annotated[float | None, Option(help="With --distance: how far off ex
 Slack = Annotated[
     Any, Option(parser=read_slack, metavar="S|any", help="With --distance: too long by a factor up to 1 + S.")
 ]
+Robustness = Annotated[str | None, Option(metavar="NORM", help="With --distance: the ball around robust explanations.")]
+Radius = Annotated[
+    Any, Option(parser=read_radius, metavar="R|secret", help="With --distance: the radius of that ball.")
+]
 TimeLimit = Annotated[float | None, Option(min=0, metavar="SECONDS", help="Then leave the rest undecided.")]
 
 
@@ -54,6 +58,21 @@ class Ties(StrEnum):
 
     first = "first"
     random = "random"
+
+
+class Level(StrEnum):
+    """How much of what robust explanations say is used, from little to all."""
+
+    paper = "paper"
+    perspective = "perspective"
+    shared = "shared"
+    exact = "exact"
+
+
+Robust = Annotated[
+    Level,
+    Option(help="How much of robust explanations is used. exact: all, which leaves the fewest points undecided."),
+]
 
 
 def parse(arguments: Sequence[str]) -> Work:
@@ -154,8 +173,11 @@ def certify(
     ] = None,
     proofs: Annotated[Path | None, Option(metavar="PROOFS.jsonl", help="Save a proof of every verdict here.")] = None,
     distance: Distance = None,
+    robustness: Robustness = None,
+    radius: Radius = None,
     tolerance: Tolerance = None,
     slack: Slack = "0",
+    robust: Robust = Level.shared,
     time_limit: TimeLimit = None,
     as_json: AsJson = False,
 ) -> Work:
@@ -164,13 +186,14 @@ def certify(
     A point is YES or NO if every linear model that fits the log says so, UNKNOWN if two of them disagree. The model
     itself is not needed. Proofs can be checked by: overexplain verify.
     """
-    _refuse_lonely_terms(distance, tolerance, slack)
+    _refuse_lonely_terms(distance, tolerance, slack, robustness, radius)
 
     def work() -> None:
         from overexplain.cli.certify import Request, run_certify
-        from overexplain.cli.logs import Terms
+        from overexplain.cli.terms import Terms
 
-        run_certify(Request(log, points, output, proofs, Terms(distance, tolerance, slack), time_limit, as_json))
+        terms = Terms(distance, tolerance, slack, robustness, radius)
+        run_certify(Request(log, points, output, proofs, terms, robust.value, time_limit, as_json))
 
     return work
 
@@ -195,8 +218,11 @@ def draw_map(
         Path | None, Option("--output", "-o", metavar="MAP.svg|MAP.png", help="Draw a picture instead of letters.")
     ] = None,
     distance: Distance = None,
+    robustness: Robustness = None,
+    radius: Radius = None,
     tolerance: Tolerance = None,
     slack: Slack = "0",
+    robust: Robust = Level.shared,
     time_limit: TimeLimit = None,
     as_json: AsJson = False,
 ) -> Work:
@@ -205,14 +231,14 @@ def draw_map(
     Where every model that fits the log says Yes, where every one says No, and where it is still open. All other
     features are held.
     """
-    _refuse_lonely_terms(distance, tolerance, slack)
+    _refuse_lonely_terms(distance, tolerance, slack, robustness, radius)
 
     def work() -> None:
-        from overexplain.cli.logs import Terms
         from overexplain.cli.map import Request, run_map
+        from overexplain.cli.terms import Terms
 
-        terms = Terms(distance, tolerance, slack)
-        run_map(Request(log, features, at, size, ranges, output, terms, time_limit, as_json))
+        terms = Terms(distance, tolerance, slack, robustness, radius)
+        run_map(Request(log, features, at, size, ranges, output, terms, robust.value, time_limit, as_json))
 
     return work
 
@@ -228,6 +254,8 @@ def verify(
         Path | None, Option(metavar="POINTS", help="Every proof must be about the point in its row here.")
     ] = None,
     distance: Distance = None,
+    robustness: Robustness = None,
+    radius: Radius = None,
     tolerance: Tolerance = None,
     slack: Slack = "0",
     assume_tolerance: Annotated[
@@ -240,16 +268,28 @@ def verify(
     Neither the model nor the program that found the proofs is needed: only the log, and fractions. Ends with exit code
     7 if a proof is wrong or missing.
     """
-    _refuse_lonely_terms(distance, tolerance, slack)
+    _refuse_lonely_terms(distance, tolerance, slack, robustness, radius)
 
     def work() -> None:
+        from overexplain.cli.terms import Terms
         from overexplain.cli.verify import Request, run_verify
 
-        run_verify(Request(proofs, log, verdicts, points, distance, tolerance, slack, assume_tolerance, as_json))
+        terms = Terms(distance, tolerance, slack, robustness, radius)
+        run_verify(Request(proofs, log, verdicts, points, terms, assume_tolerance, as_json))
 
     return work
 
 
-def _refuse_lonely_terms(distance: str | None, tolerance: float | None, slack: float | None) -> None:
+def _refuse_lonely_terms(
+    distance: str | None,
+    tolerance: float | None,
+    slack: float | None,
+    robustness: str | None,
+    radius: float | str | None,
+) -> None:
     if distance is None and (tolerance is not None or slack):
         raise WrongUsage("--tolerance and --slack need --distance, e.g. --distance l1 (only --slack any does not)")
+    if distance is None and slack is not None and (robustness is not None or radius is not None):
+        raise WrongUsage("--robustness and --radius need --distance, e.g. --distance l1 --robustness l2 --radius 0.1")
+    if (robustness is not None and radius is None) or (robustness is None and radius not in (None, 0.0, SECRET)):
+        raise WrongUsage("--robustness and --radius belong together, e.g. --robustness l2 --radius 0.1 (or secret)")

@@ -11,13 +11,15 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
 from overexplain._files import replacing
-from overexplain.auditing.determined import Determined
-from overexplain.cli.logs import Terms, read_log, refuse_to_overwrite, what_is_known
+from overexplain.auditing.determined import Determined, robust_use
+from overexplain.cli.logs import read_log, refuse_to_overwrite, what_is_known
 from overexplain.cli.main import say
 from overexplain.cli.output import bar, print_json
 from overexplain.cli.points import PointsFile, listed, open_points
+from overexplain.cli.terms import Terms
 from overexplain.errors import SolverFailed
 from overexplain.geometry.arrays import FloatArray
+from overexplain.knowledge.facts import Robust
 from overexplain.knowledge.verdicts import Verdict
 from overexplain.log.terms import without_terms
 from overexplain.report.words import counted
@@ -42,6 +44,7 @@ class Request:
     output: Path | None
     proofs: Path | None
     terms: Terms
+    robust: Robust
     time_limit: float | None
     as_json: bool
 
@@ -53,7 +56,7 @@ def run_certify(request: Request) -> None:
     log, dimension = read_log(request.log, request.terms)
     with open_points(request.points, log.features, dimension) as points:
         _say_what_is_not_used(points, request)
-        knowledge = what_is_known(log, request.log, request.time_limit)
+        knowledge = what_is_known(log, request.log, request.robust, request.time_limit)
         counts, proofs = _certify(knowledge, points, request)
     found = Determined(
         counts={verdict.name: counts[verdict.name] for verdict in Verdict},
@@ -63,6 +66,7 @@ def run_certify(request: Request) -> None:
         oriented=knowledge.oriented,
         pinned_down=knowledge.pinned_down,
         proofs=None if request.proofs is None else proofs,
+        robust=robust_use(log, request.robust),
     )
     if request.as_json:
         print_json(found.to_dict())

@@ -4,50 +4,18 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from overexplain.cli.main import say
-from overexplain.cli.options import ANY
+from overexplain.cli.terms import Terms
 from overexplain.errors import InconsistentLog, InvalidInput
-from overexplain.geometry.mechanism import Mechanism
-from overexplain.geometry.norms import norm
 from overexplain.knowledge.engine import Knowledge
+from overexplain.knowledge.facts import Robust
 from overexplain.log.querylog import QueryLog
 from overexplain.log.terms import with_terms, without_terms
 from overexplain.report.words import counted
 
 MOST_ROWS = 20
-
-
-@dataclass(frozen=True)
-class Terms:
-    """What the command line says about explanations whose rows do not: nothing, if there is neither distance nor slack.
-
-    `slack` is a number, or None for explanations that need not be near ones (`--slack any`).
-    """
-
-    distance: str | None = None
-    tolerance: float | None = None
-    slack: float | None = 0.0
-
-    @property
-    def mechanism(self) -> Mechanism | None:
-        """The terms as a mechanism, if any were given."""
-        if self.distance is None and self.slack is not None:
-            return None
-        distance = None if self.distance is None else norm(self.distance)
-        return Mechanism(distance, tolerance=self.tolerance, slack=self.slack)
-
-    @property
-    def options(self) -> list[str]:
-        """The terms as they stand on a command line: whoever checks a proof must state what it rests on."""
-        said = [] if self.distance is None else ["--distance", self.distance]
-        if self.tolerance is not None:
-            said += ["--tolerance", repr(self.tolerance)]
-        if self.slack != 0:
-            said += ["--slack", ANY if self.slack is None else repr(self.slack)]
-        return said
 
 
 def read_log(path: Path, terms: Terms) -> tuple[QueryLog, int]:
@@ -73,10 +41,10 @@ def read_log(path: Path, terms: Terms) -> tuple[QueryLog, int]:
     return log, log.dimension
 
 
-def what_is_known(log: QueryLog, path: Path, time_limit: float | None) -> Knowledge:
+def what_is_known(log: QueryLog, path: Path, robust: Robust, time_limit: float | None) -> Knowledge:
     """What the log gives away; a log that contradicts itself raises with its rows and the proof in one line."""
     try:
-        return Knowledge(log, time_limit=time_limit)
+        knowledge = Knowledge(log, robust, time_limit=time_limit)
     except InconsistentLog as error:
         if error.proof is None:
             raise
@@ -86,6 +54,9 @@ def what_is_known(log: QueryLog, path: Path, time_limit: float | None) -> Knowle
             "or the distance is another one, or the model changed or is not linear"
         )
         raise InconsistentLog(found, rows=error.rows, proof=error.proof) from None
+    if not knowledge.is_consistent:
+        say(f"note: {path}: no model that fits every answer was found, and no proof that there is none")
+    return knowledge
 
 
 def refuse_to_overwrite(read: Sequence[Path], written: Sequence[Path], names: str) -> None:

@@ -9,13 +9,16 @@ from pathlib import Path
 import numpy as np
 
 from overexplain._files import replacing
+from overexplain.auditing.determined import robust_use
 from overexplain.auditing.slices import Slice, take_slice
-from overexplain.cli.logs import Terms, read_log, refuse_to_overwrite, what_is_known
+from overexplain.cli.logs import read_log, refuse_to_overwrite, what_is_known
 from overexplain.cli.options import Size, Span
 from overexplain.cli.output import bar, print_json
 from overexplain.cli.points import listed
+from overexplain.cli.terms import Terms
 from overexplain.errors import InvalidInput
 from overexplain.geometry.arrays import FloatArray, as_point
+from overexplain.knowledge.facts import Robust
 from overexplain.log.formats import parse_json
 
 TEXT_SIZE = (61, 31)
@@ -33,6 +36,7 @@ class Request:
     ranges: tuple[Span, Span] | None
     output: Path | None
     terms: Terms
+    robust: Robust
     time_limit: float | None
     as_json: bool
 
@@ -48,12 +52,14 @@ def run_map(request: Request) -> None:
     names = log.features or tuple(f"x{i}" for i in range(dimension))
     pair = _pair(request.features, names, request.log)
     at = None if request.at is None else _point(request.at, names, pair)
-    knowledge = what_is_known(log, request.log, request.time_limit)
+    knowledge = what_is_known(log, request.log, request.robust, request.time_limit)
     size = request.size or (TEXT_SIZE if kind is None else PICTURE_SIZE)
     with bar("certifying") as show:
         found = take_slice(
-            knowledge, log, pair, at, size, request.ranges, progress=lambda done, total: show("certifying", done, total)
-        )
+            knowledge, log, pair, at, size, request.ranges,
+            progress=lambda done, total: show("certifying", done, total),
+            robust=robust_use(log, request.robust),
+        )  # fmt: skip
     if request.output is not None:
         _draw(found, request.output)
     if request.as_json:

@@ -7,6 +7,7 @@ import math
 import typer
 
 ANY = "any"
+SECRET = "secret"
 MOST_CELLS = 2_000
 
 Size = tuple[int, int]
@@ -28,6 +29,23 @@ def read_slack(text: str) -> float | None:
     if not (math.isfinite(slack) and slack >= 0):
         raise typer.BadParameter(f"a number, 0 or more, or 'any', got {text!r}")
     return slack
+
+
+def read_radius(text: str) -> float | str:
+    """A number ≥ 0, or `SECRET`.
+
+    >>> read_radius("0.1"), read_radius("secret")
+    (0.1, 'secret')
+    """
+    if text == SECRET:
+        return SECRET
+    try:
+        radius = float(text)
+    except ValueError:
+        radius = math.nan
+    if not (math.isfinite(radius) and radius >= 0):
+        raise typer.BadParameter(f"a number, 0 or more, or 'secret', got {text!r}")
+    return radius
 
 
 def read_size(text: str) -> Size:

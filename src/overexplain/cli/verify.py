@@ -15,8 +15,8 @@ import typer
 from overexplain.cli.claims import Claims, Fingerprints, read_claims
 from overexplain.cli.main import say
 from overexplain.cli.output import bar, print_json
+from overexplain.cli.terms import Terms
 from overexplain.errors import CertificateInvalid, InconsistentLog, InvalidInput
-from overexplain.geometry.mechanism import Mechanism
 from overexplain.knowledge.certificates import Proof, Verifier, read_numbered
 from overexplain.knowledge.verdicts import Verdict
 from overexplain.log.querylog import QueryLog
@@ -41,18 +41,9 @@ class Request:
     log: Path
     verdicts: Path | None
     points: Path | None
-    distance: str | None
-    tolerance: float | None
-    slack: float | None
+    terms: Terms
     assume_tolerance: float | None
     as_json: bool
-
-    @property
-    def mechanism(self) -> Mechanism | None:
-        """The terms of explanations whose rows state none, if they were given."""
-        if self.distance is None and self.slack is not None:
-            return None
-        return Mechanism(self.distance, tolerance=self.tolerance, slack=self.slack)
 
 
 @dataclass
@@ -167,7 +158,7 @@ def _read_log(request: Request) -> QueryLog:
         say(f"note: {warning.message}")
     if len(log) == 0:
         raise InvalidInput(f"{request.log} has no rows: nothing can be true of it")
-    mechanism = request.mechanism
+    mechanism = request.terms.mechanism
     return log if mechanism is None else with_terms(log, mechanism)
 
 

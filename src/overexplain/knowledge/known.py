@@ -11,7 +11,7 @@ from typing import final
 
 import numpy as np
 
-from overexplain.errors import CertificateInvalid, SolverFailed
+from overexplain.errors import CertificateInvalid, InvalidInput, SolverFailed
 from overexplain.geometry.arrays import FloatArray
 from overexplain.knowledge.answers import answers_of, exact
 from overexplain.knowledge.cases import CaseSettler
@@ -176,6 +176,15 @@ class Known:
         normal = [Fraction(int(i == 0)) for i in range(len(x))]
         level = Fraction(float(x[0]))
         return Settled(Verdict.UNKNOWN, yes=(normal, level), no=(normal, level + 1))
+
+    def interval(self, x: FloatArray) -> tuple[float, float]:
+        """How far a point may lie from the plane, on either side."""
+        settler = self.settler() if self.region is not None else None
+        if not isinstance(settler, RobustSettler):
+            raise InvalidInput(
+                "an interval is for points under robust counterfactuals; other verdicts are decided without one"
+            )
+        return settler.interval(x)
 
     def proof(self, x: FloatArray, settled: Settled) -> Certificate | Disagreement:
         """What settled a point, as an object that anyone can check; it has been checked."""

@@ -7,7 +7,6 @@ on the other side of s = ‖a‖*, have one between them that could have given e
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
@@ -400,15 +399,19 @@ class RobustSettler:
             return
         if self._outer:  # models beyond that other points needed
             said = np.array(self._outer) @ target
-            for k in np.argsort(said)[:3]:
-                if said[k] < 0:
-                    yield from self._between(there, self._outer[k], target)
+            if said.min() < 0:
+                yield from self._between(there, self._outer[int(np.argmin(said))], target)
+        beyond = self.strict.outward(there, target, 0.0)
+        if beyond is None:
+            return
         depth = abs(float(target @ there)) / float(self._unit_norm.dual(there[:-1]))
         for room in rooms:  # half the claim's room first: what lies between two models well inside is well inside
-            beyond = self.strict.outward(there, target, room * depth)
-            if beyond is not None:
-                self._outer = [*self._outer, _unit(beyond)][-KEPT:]
-                yield from self._between(there, _unit(beyond), target)
+            beyond = self.strict.outward(beyond, target, room * depth)
+            if beyond is None:
+                beyond = there
+                continue
+            self._outer = [*self._outer, _unit(beyond)][-KEPT:]
+            yield from self._between(there, _unit(beyond), target)
 
     def _against(self, target: FloatArray) -> FloatArray | None:
         """The model of the convex set that says the most against a claim; None if none is found."""
@@ -445,9 +448,16 @@ class RobustSettler:
             if found is not None:
                 yield found
 
-    def out_of_time(self) -> bool:
-        """True if the deadline has passed."""
-        return self._deadline is not None and time.monotonic() > self._deadline
+    def interval(self, x: FloatArray) -> tuple[float, float]:
+        """(least, greatest) signed distance of a point from the planes of the convex set; decided cases are left out."""
+        ends = []
+        for sign in (YES, NO):
+            target = sign * np.append(x, -1.0)
+            there = self._against(target)
+            if there is None:
+                raise SolverFailed("no model of the convex set was found")
+            ends.append(sign * float(target @ there) / float(self._unit_norm.dual(there[:-1])))
+        return ends[0], ends[1]
 
 
 def _says(model: Model, point: Exact) -> Fraction:

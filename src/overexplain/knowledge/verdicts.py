@@ -52,6 +52,13 @@ class Verdicts:
         """Why the i-th verdict is true: weights that add up to the point, or two models that disagree at it."""
         return self._known.prove(self.points[i], Verdict(int(self.codes[i])))
 
+    def interval(self, i: int) -> tuple[float, float]:
+        """How far, at least and at most, the i-th point lies on the Yes side, by the convex set of robust counterfactuals.
+
+        In units of their distance, as a float64 solver finds it. For an UNDECIDED point it has 0 inside.
+        """
+        return self._known.interval(self.points[i])
+
     def counts(self) -> dict[str, int]:
         """How many points have each verdict, by name."""
         return {verdict.name: int(np.count_nonzero(self.codes == verdict)) for verdict in Verdict}

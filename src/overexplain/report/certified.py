@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from overexplain.auditing.determined import Determined
 from overexplain.report.terminal import print_text
-from overexplain.report.words import counted, percent
+from overexplain.report.words import counted, percent, robust_in_words, undecided_in_words
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -19,7 +19,7 @@ MEANING = {
     "NO": ("certain No", "every model that fits the log says No"),
     "UNKNOWN": ("unknown", "two models that fit the log disagree"),
     "BOUNDARY": ("on the boundary", "on the boundary of every model that fits the log"),
-    "UNDECIDED": ("undecided", "not settled, by a limit or by rounding; nothing is claimed"),
+    "UNDECIDED": ("undecided", "not settled; nothing is claimed"),
 }
 ALWAYS = ("YES", "NO", "UNKNOWN")
 
@@ -31,6 +31,8 @@ def print_determined(found: Determined, console: Console) -> None:
     console.print(f"{counted(found.points, 'point')}: {numbers}.", style="bold", soft_wrap=True)
     console.print()
     print_text(_meaning(found), console)
+    for sentence in robust_in_words(found.robust):
+        print_text(sentence, console)
     console.print()
     if found.points:
         width = max(len(f"{found.points:,}"), len("points"))
@@ -57,6 +59,9 @@ def print_files(verdicts: Path | None, proofs: Path | None, check: Sequence[str]
 def _meaning(found: Determined) -> str:
     """What the counts mean for the owner of the model."""
     asked = f"{counted(found.labels, 'label')} and {counted(found.explanations, 'explanation')}"
+    if found.robust is not None:
+        all_of_them = found.robust.explanations == found.explanations
+        asked += f", {'all' if all_of_them else f'{found.robust.explanations:,} of them'} robust"
     if found.share is None:
         sentence = f"There are no points. The log has {asked}."
     elif found.share == 0:
@@ -67,13 +72,11 @@ def _meaning(found: Determined) -> str:
             f"The log ({asked}) determines {least}{percent(found.share)} of these decisions: whoever has it knows them "
             "without asking the service again."
         )
-    undecided = found.share_of("UNDECIDED") if found.counts.get("UNDECIDED") else None
+    undecided = found.share_of("UNDECIDED")
     if undecided:
-        sentence += f" {percent(undecided)} are not settled: they may be determined, too."
-    if found.share == 0 and undecided:
-        sentence = (
-            f"The log ({asked}) was not seen to determine any of these decisions; {percent(undecided)} are not settled."
-        )
+        if found.share == 0:
+            sentence = f"The log ({asked}) was not seen to determine any of these decisions."
+        sentence += f" {undecided_in_words(undecided, found.robust)}"
     if found.pinned_down:
         sentence += " Only one model fits it: the model is known, and every other decision with it."
     if not found.oriented:

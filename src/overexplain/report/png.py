@@ -15,7 +15,7 @@ from overexplain.errors import InvalidInput
 from overexplain.geometry.arrays import BoolArray
 from overexplain.knowledge.verdicts import Verdict
 from overexplain.report.areas import middle, runs
-from overexplain.report.slices import LETTERS, finding, premises
+from overexplain.report.slices import BALL, LETTERS, finding, premises
 from overexplain.report.svg import LIGHT, MOST_MARKS, WRAP
 from overexplain.report.words import percent
 
@@ -37,6 +37,7 @@ def write_png(found: Slice, path: Path) -> None:
     """Write the picture of a slice to `path`."""
     try:
         figures = importlib.import_module("matplotlib.figure")
+        effects = importlib.import_module("matplotlib.patheffects")
         patches = importlib.import_module("matplotlib.patches")
         paths = importlib.import_module("matplotlib.path")
     except ImportError:
@@ -55,12 +56,17 @@ def write_png(found: Slice, path: Path) -> None:
                     label=f"{LETTERS[verdict][1]}, {percent(share)} of this slice",
                 )
             )
+    for k, outline in enumerate(found.balls[:MOST_MARKS]):
+        style = {"fill": False, "edgecolor": LIGHT["ink"], "linestyle": "--", "label": None if k else BALL}
+        axes.add_patch(patches.Polygon(outline, closed=True, **style))
     _draw_marks(axes, found)
     for verdict, word in ((Verdict.YES, "Yes"), (Verdict.NO, "No")):
         spot = middle(found.codes == verdict, least=min(found.codes.shape) // 16)
         if spot is not None:
             at = (found.across.values[spot[1]], found.up.values[spot[0]])
-            axes.text(*at, word, color=LIGHT[word.lower()], weight="bold", size=12, ha="center", va="center")
+            halo = [effects.withStroke(linewidth=4, foreground=LIGHT[f"{word.lower()}-area"])]
+            style = {"weight": "bold", "size": 12, "ha": "center", "va": "center", "path_effects": halo}
+            axes.text(*at, word, color=LIGHT[word.lower()], **style)
     axes.set_xlim(found.across.values[0] - found.across.step / 2, found.across.values[-1] + found.across.step / 2)
     axes.set_ylim(found.up.values[0] - found.up.step / 2, found.up.values[-1] + found.up.step / 2)
     axes.set_xlabel(_literal(found.across.name))

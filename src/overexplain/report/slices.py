@@ -11,7 +11,7 @@ from overexplain.errors import InvalidInput
 from overexplain.geometry.arrays import FloatArray
 from overexplain.knowledge.verdicts import Verdict
 from overexplain.report.terminal import print_text
-from overexplain.report.words import counted, percent
+from overexplain.report.words import counted, percent, robust_in_words, undecided_in_words
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -26,6 +26,7 @@ LETTERS = {
 MARKS = {1: ("o", "asked, answered Yes"), -1: ("x", "asked, answered No"), 0: ("*", "asked, label not known")}
 BOTH = ("&", "both asked, answered Yes and No")
 EXPLANATION = ("+", "an explanation")
+BALL = "its ball: all of it gets that answer"
 MOST_HELD = 6
 LABEL = 11
 """Columns for a number beside the grid: it then fits 80 columns up to a width of 66."""
@@ -88,7 +89,8 @@ def cells(found: Slice, points: FloatArray) -> list[tuple[int, int]]:
 
 def finding(found: Slice) -> str:
     """The heading: how much of the slice is determined."""
-    return f"The log determines {percent(found.share(Verdict.YES, Verdict.NO))} of this slice."
+    least = "at least " if found.share(Verdict.UNDECIDED) else ""
+    return f"The log determines {least}{percent(found.share(Verdict.YES, Verdict.NO))} of this slice."
 
 
 def premises(found: Slice) -> list[str]:
@@ -102,7 +104,9 @@ def premises(found: Slice) -> list[str]:
         sentences.append(f"{len(found.asked):,} of the log's {counted(found.rows, 'point')} lie in this plane.")
     if not found.oriented:
         sentences.append("The log has no label: Yes and No may be exchanged, everywhere at once.")
-    return sentences
+    if undecided := found.share(Verdict.UNDECIDED):
+        sentences.append(undecided_in_words(undecided, found.robust))
+    return sentences + robust_in_words(found.robust)
 
 
 def ticks(axis: Axis) -> tuple[str, str, str]:

@@ -12,7 +12,7 @@ from overexplain.auditing.slices import Slice
 from overexplain.geometry.arrays import FloatArray
 from overexplain.knowledge.verdicts import Verdict
 from overexplain.report.areas import middle, runs
-from overexplain.report.slices import LETTERS, finding, premises, ticks
+from overexplain.report.slices import BALL, LETTERS, finding, premises, ticks
 from overexplain.report.words import percent
 
 WIDTH, PLOT, LEFT, RIGHT = 640, 484, 84, 72
@@ -50,12 +50,14 @@ def svg_of(found: Slice) -> str:
     parts += [f'<rect class="ground" x="{LEFT}" y="{place.top}" width="{PLOT}" height="{PLOT}"/>']
     parts += [_area(found.codes == verdict, name, place) for verdict, name in CLASSES.items()]
     parts += [f'<rect class="frame" x="{LEFT}" y="{place.top}" width="{PLOT}" height="{PLOT}"/>']
+    parts += [_ball(outline, place) for outline in found.balls[:MOST_MARKS]]
     parts += _marks(found, place)
     for verdict in (Verdict.YES, Verdict.NO):
         spot = middle(found.codes == verdict, least=min(rows, columns) // 16)
         if spot is not None:
             word = "Yes" if verdict == Verdict.YES else "No"
-            parts.append(_text(*place.of_cell(*spot), word, f"name {CLASSES[verdict]}-text"))
+            for kind in ("halo", "text"):  # first a halo: an arrow may run through the word
+                parts.append(_text(*place.of_cell(*spot), word, f"name {CLASSES[verdict]}-{kind}"))
     parts += _axes(found, place)
     key, bottom = _key(found, place.top + PLOT + 72)
     parts += key
@@ -69,6 +71,7 @@ def svg_of(found: Slice) -> str:
             f'<desc id="map-about">{_escaped(about)}</desc>',
             f"<style>{_style()}</style>",
             _PATTERNS,
+            f'<clipPath id="plot"><rect x="{LEFT}" y="{place.top}" width="{PLOT}" height="{PLOT}"/></clipPath>',
             f'<rect class="paper" width="{WIDTH}" height="{bottom}"/>',
             *parts,
             "</svg>",
@@ -90,12 +93,16 @@ class _Place:
         """The middle of a cell; row 0 is the lowest."""
         return LEFT + (column + 0.5) * self.cell[0], self.top + PLOT - (row + 0.5) * self.cell[1]
 
-    def of(self, point: FloatArray) -> tuple[float, float] | None:
-        """Where a point (across, up) is; None outside of the picture, and for NaN."""
+    def anywhere(self, point: FloatArray) -> tuple[float, float]:
+        """Where a point (across, up) is, or would be."""
         across, up = self.found.across, self.found.up
-        x, y = self.of_cell(
+        return self.of_cell(
             float((point[1] - up.values[0]) / up.step), float((point[0] - across.values[0]) / across.step)
         )
+
+    def of(self, point: FloatArray) -> tuple[float, float] | None:
+        """Where a point (across, up) is; None outside of the picture, and for NaN."""
+        x, y = self.anywhere(point)
         return (x, y) if LEFT <= x <= LEFT + PLOT and self.top <= y <= self.top + PLOT else None
 
 
@@ -106,6 +113,12 @@ def _area(mask: np.ndarray, name: str, place: _Place) -> str:
         x, y = LEFT + start * width, place.top + PLOT - (row + 1) * height
         bars.append(f"M{_n(x)} {_n(y)}h{_n((stop - start) * width)}v{_n(height)}h{_n((start - stop) * width)}z")
     return f'<path class="{name}" d="{"".join(bars)}"/>' if bars else ""
+
+
+def _ball(outline: FloatArray, place: _Place) -> str:
+    """The ball around a robust explanation, cut off where the picture ends."""
+    corners = "L".join(f"{_n(x)} {_n(y)}" for x, y in map(place.anywhere, outline))
+    return f'<path class="ball" clip-path="url(#plot)" d="M{corners}z"/>'
 
 
 def _marks(found: Slice, place: _Place) -> list[str]:
@@ -164,6 +177,8 @@ def _key(found: Slice, top: float) -> tuple[list[str], int]:
     others += [(_mark(11, -4, label), words) for label, words in marks.items() if (found.labels == label).any()]
     if np.isfinite(found.explanations).any():
         others.append((_arrow((0, -4), (22, -4)), "from a question to its explanation"))
+    if found.balls:
+        others.append(('<path class="ball" d="M3 -4a8 8 0 1 0 16 0a8 8 0 1 0 -16 0z"/>', BALL))
     if len(found.asked) > MOST_MARKS:
         others.append(("", f"{MOST_MARKS:,} of {len(found.asked):,} questions are drawn"))
     parts = []
@@ -208,8 +223,9 @@ def _colours(c: dict[str, str]) -> str:
         f".yes{{fill:{c['yes-area']}}}.no{{fill:{c['no-area']}}}.boundary{{fill:{c['ink']}}}"
         f".hatch{{stroke:{c['hatch']}}}.dot{{fill:{c['hatch']}}}.swatch{{stroke:{c['rule']}}}"
         f".yes-mark{{fill:{c['yes']};stroke:{c['bg']}}}.no-mark{{fill:{c['no']};stroke:{c['bg']}}}"
-        f".open-mark{{fill:{c['bg']};stroke:{c['ink']}}}.arrow{{stroke:{c['ink']}}}.head{{fill:{c['ink']}}}"
+        f".open-mark{{fill:{c['bg']};stroke:{c['ink']}}}.arrow,.ball{{stroke:{c['ink']}}}.head{{fill:{c['ink']}}}"
         f".yes-text{{fill:{c['yes']}}}.no-text{{fill:{c['no']}}}"
+        f".yes-halo{{stroke:{c['yes-area']}}}.no-halo{{stroke:{c['no-area']}}}"
     )
 
 
@@ -217,6 +233,7 @@ _SHAPES = (
     'text{font:13px system-ui,-apple-system,"Segoe UI",Roboto,"Helvetica Neue",Arial,sans-serif;'
     "font-variant-numeric:tabular-nums}.title{font-size:17px;font-weight:650}.name{font-weight:650;font-size:15px}"
     ".end{text-anchor:end}.centre,.name{text-anchor:middle}.frame{fill:none}.arrow{fill:none;stroke-width:1.5}"
+    ".ball{fill:none;stroke-dasharray:4 3}.yes-halo,.no-halo{stroke-width:5px;stroke-linejoin:round}"
     ".unknown{fill:url(#unknown)}.undecided{fill:url(#undecided)}path{shape-rendering:auto}"
     ".yes,.no,.boundary{shape-rendering:crispEdges}"
 )

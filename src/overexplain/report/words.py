@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from overexplain.auditing.determined import RobustUse
 from overexplain.geometry.mechanism import Mechanism
 from overexplain.geometry.norms import GroupMax, GroupNorm, Lp, Mahalanobis, Norm, Weighted
 
@@ -79,3 +80,35 @@ def service_in_words(mechanism: Mechanism) -> str:
         return words
     ball = Mechanism(mechanism.robustness).describe()
     return f"{words}, robust {ball} {mechanism.radius:g}"
+
+
+def robust_in_words(use: RobustUse | None) -> list[str]:
+    """What to keep in mind about a log's robust explanations; nothing if all balls have one norm and a known radius."""
+    if use is None:
+        return []
+    sentences = []
+    if len(use.balls) > 1:
+        sentences.append(
+            f"The balls of robust explanations have {len(use.balls)} norms ({', '.join(use.balls)}): each has a length of its "
+            "own, and even --robust exact may leave points undecided."
+        )
+    if use.secret:
+        several = "" if use.secret == use.explanations else f" for {use.secret:,} of {use.explanations:,}"
+        sentences.append(
+            f"Radius secret{several}: what is used is that answers of one service lie equally far behind the plane."
+        )
+    return sentences
+
+
+def undecided_in_words(share: float, use: RobustUse | None) -> str:
+    """Why a share of the points is undecided, and what to do about it.
+
+    >>> undecided_in_words(0.25, None)
+    '25 % are not settled, by a limit or by rounding: they may be determined, too.'
+    """
+    if use is None:
+        return f"{percent(share)} are not settled, by a limit or by rounding: they may be determined, too."
+    if use.leaves_open:
+        open_by = f"the convex set of --robust {use.level}, or a limit, leaves them open; --robust exact decides more"
+        return f"{percent(share)} are not settled: {open_by}."
+    return f"{percent(share)} are not settled: a limit of time, of cases or of rounding was hit."
