@@ -24,12 +24,11 @@ from overexplain.knowledge.verdicts import Verdict
 FEW = 12
 """So few points are better settled one by one."""
 
-FIRST = 16
-MOST = 128
-"""Points that are solved in the first round, and in one round at most."""
+ROUND = 24
+"""Points that are solved in one round."""
 
-WORTH = 0.15
-"""A round that settles a smaller share of the points than this is the last."""
+WORTH = 0.5
+"""A round that settles fewer points than this for each one solved is the last."""
 
 
 @final
@@ -43,18 +42,20 @@ class Screens:
     def settle(self, points: FloatArray, found: NDArray[np.int8], deadline: float | None) -> None:
         """Fill in the codes of OPEN points as far as rounds of learning settle them."""
         rng = np.random.default_rng(0)
-        count = FIRST
         todo = self._look(points, found, np.flatnonzero(found == OPEN))
-        while len(todo) > FEW and (deadline is None or time.monotonic() < deadline):
-            sample = rng.choice(todo, min(count, len(todo)), replace=False)
+        fresh = todo  # those that nothing has been learnt from
+        while len(fresh) > FEW and (deadline is None or time.monotonic() < deadline):
+            sample = rng.choice(fresh, min(ROUND, len(fresh)), replace=False)
+            rows = sum(map(len, self._touching.values()))
             for i in sample:
                 if not self._pool.disagree(points[i : i + 1])[0]:
                     self._learn(points[i])
-            self.region = Region(self.region.facts, self._touching)
+            if sum(map(len, self._touching.values())) > rows:
+                self.region = Region(self.region.facts, self._touching)
             left = self._look(points, found, todo)
-            if len(left) > (1 - WORTH) * len(todo):
+            if len(left) > len(todo) - WORTH * len(sample):
                 return
-            todo, count = left, min(2 * count, MOST)
+            todo, fresh = left, np.setdiff1d(np.intersect1d(fresh, left, assume_unique=True), sample)
 
     def _look(self, points: FloatArray, found: NDArray[np.int8], todo: NDArray[np.intp]) -> NDArray[np.intp]:
         """The points that are still open after another look by the region and the pool."""

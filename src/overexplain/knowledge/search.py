@@ -34,7 +34,7 @@ from overexplain.knowledge.ties import Exact
 MOST_LEAVES = 2000
 """Cases that are looked at before a point is left undecided."""
 
-FEW_LEAVES = 6
+FEW_LEAVES = 3
 """Cases that are looked at for a model alone."""
 
 TANGENTS = 8
