@@ -159,7 +159,9 @@ def test_a_step_shorter_than_its_tolerance_promises_no_flip() -> None:
     log = {0: Answer(exact([0, 0]), -1, exact([1, 0]), "l1", F(2), F(1, 2))}
     with pytest.raises(ox.CertificateInvalid, match="promises no fact 'flips'"):
         check_certificate(log, [Term("flips", F(1), 0)], exact([1, 0]), 1)
-    check_witness(log, exact([1, 0]), F(5))
+    check_witness(log, exact([1, 0]), F(3))
+    with pytest.raises(ox.CertificateInvalid, match="would not have given the explanation in row 0"):
+        check_witness(log, exact([1, 0]), F(3) + F(1, 10**9))  # no point within 2 of the answer is across
     check_certificate(log, [Term("side", F(1), 0)], exact([0, 0]), -1)
 
 

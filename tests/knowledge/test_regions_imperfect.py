@@ -194,3 +194,10 @@ def test_a_rounded_service_taken_for_an_exact_one_contradicts_itself() -> None:
     codes = ox.Knowledge(log).certify(asked := rng.normal(size=(1000, 3))).codes
     assert np.isin(codes, [YES, NO]).mean() > 0.9
     assert (np.isin(codes, [UNKNOWN, UNDECIDED]) | (codes == plane.labels(asked))).all()
+
+
+def test_a_short_suboptimal_step_keeps_the_plane_within_its_tolerance() -> None:
+    """x = 0, x' = 0.0011, tolerance 0.001: a point across lies within 0.0021 of x, so 0.5 is not open, whatever the slack."""
+    log = ox.QueryLog(mechanism=ox.Mechanism("l1", tolerance=1e-3, slack=0.1))
+    log.add_explanation([0.0], [0.0011], label=-1)
+    assert ox.Knowledge(log).certify([[0.5]]).codes[0] in (1, ox.Verdict.UNDECIDED)

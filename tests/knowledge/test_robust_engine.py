@@ -104,3 +104,35 @@ def test_learning_one_by_one_is_learning_at_once() -> None:
     knowledge.add([2.0, 2.0], 1)
     points = np.random.default_rng(2).uniform(-4, 4, (40, 2))
     assert np.array_equal(knowledge.certify(points).codes, ox.Knowledge(log, robust="exact").certify(points).codes)
+
+
+def with_a_ball(ball: ox.Norm | str, distance: str = "l2") -> ox.QueryLog:
+    plane, terms = ox.Hyperplane([3.0, 4.0], 0.0), ox.Mechanism(distance, robustness=ball, radius=1.0)
+    log = ox.QueryLog()
+    log.add_explanation([-5.0, -5.0], ox.ModelOracle(plane, terms).explain([-5.0, -5.0]), -1, terms)
+    return log
+
+
+@pytest.mark.parametrize("level", ["paper", "perspective", "shared", "exact"])
+@pytest.mark.parametrize(
+    "ball",
+    [
+        ox.Mahalanobis([[1.0, 0.0], [0.0, 4.0]]),
+        ox.GroupNorm([[0, 1]]),
+        ox.Polyhedral([[1.0, 0.0], [-1.0, 0.0], [0.5, 1.0], [-0.5, -1.0]]),
+        "l1",
+    ],
+    ids=["mahalanobis", "group", "polyhedral", "l1"],
+)
+def test_any_norm_may_be_the_balls(ball: ox.Norm | str, level: str) -> None:
+    """Of balls that are no weighted ℓq no chord is known: less is certain, nothing wrong."""
+    codes = ox.Knowledge(with_a_ball(ball), robust=level).certify([[0.0, 9.0], [0.0, -9.0], [3.0, 3.0]]).codes
+    assert codes[[0, 2]].tolist() == [1, 1]
+    assert codes[1] in (-1, ox.Verdict.UNDECIDED)
+
+
+@pytest.mark.parametrize("level", ["paper", "perspective", "shared", "exact"])
+def test_answers_of_two_distances_in_one_log(level: str) -> None:
+    log, other = with_a_ball("linf"), with_a_ball("linf", "l1")[0]
+    log.add_explanation(other.point, other.explanation, other.label, other.mechanism)
+    assert ox.Knowledge(log, robust=level).certify([[0.0, 1.0], [1.0, 1.0], [-5.0, -6.0]]).codes.tolist() == [1, 1, -1]

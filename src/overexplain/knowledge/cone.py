@@ -82,6 +82,7 @@ def build_cone(
             own = fact.side * np.append(fact.point, -1.0)
             across = fact.side * np.append(fact.explanation, -1.0)
             lent = up(fact.share) * own
+            complete &= fact.share == 0  # the answer's own tolerance says more, but not in a linear row
             add((across - lent)[None, :], _off(fact.norm, facts.dimension) * np.abs(lent) if fact.share else 0.0)
         elif isinstance(fact, Steepest):
             directions, whole = _directions(fact.norm, fact, facts.dimension)

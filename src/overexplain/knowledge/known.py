@@ -20,7 +20,7 @@ from overexplain.knowledge.certificates import Model as ProofModel
 from overexplain.knowledge.checker import Answer, Lemma, check_certificate
 from overexplain.knowledge.conflict import raise_by_cases, raise_conflict, settler_of
 from overexplain.knowledge.evidence import Finder
-from overexplain.knowledge.facts import Robust, no_facts, read_facts
+from overexplain.knowledge.facts import LEVELS, Robust, no_facts, read_facts
 from overexplain.knowledge.pool import Pool
 from overexplain.knowledge.region import Region
 from overexplain.knowledge.robust import RobustSettler
@@ -111,7 +111,9 @@ class Known:
         if self.robust in ("paper", "perspective"):
             whole = read_facts(self.log, self.log.dimension, self.sides.labels, self.tolerance)
         deadline = time.monotonic() + (self.time_limit or PATIENCE)
-        settler = RobustSettler(answers, self.facts, whole, evidence, deadline, self.robust == "exact")
+        less = LEVELS[: LEVELS.index(self.robust)][:2][::-1]
+        weaker = [read_facts(self.log, self.log.dimension, self.sides.labels, self.tolerance, level) for level in less]
+        settler = RobustSettler(answers, self.facts, whole, evidence, deadline, self.robust == "exact", weaker)
         inside = None if self.region is None else self.region.inside()
         if not settler.find_centre(inside):
             raise_conflict(self.log, whole, answers, self.sides, self.tolerance)

@@ -50,7 +50,10 @@ ROOMS = (0.5, 0.05, 1e-3, 1e-6)
 
 @final
 class RobustSettler:
-    """Settles points. `level` are the facts that certificates may use, `facts` all there are: models must keep those."""
+    """Settles points. `level` are the facts that certificates may use, `facts` all there are: models must keep those.
+
+    `weaker` are facts of weaker levels: a solver may find its way with less where more leaves it no room.
+    """
 
     def __init__(
         self,
@@ -60,8 +63,10 @@ class RobustSettler:
         evidence: Evidence,
         deadline: float | None,
         by_cases: bool,
+        weaker: Sequence[Facts] = (),
     ) -> None:
         self.answers, self.evidence, self.by_cases = answers, evidence, by_cases
+        self._weaker = weaker
         self.facts = facts
         self.program = Program(level)
         self.maker = TermMaker(self.program, answers, evidence)
@@ -259,7 +264,9 @@ class RobustSettler:
         """The terms, a multiple of the step, and a Hölder term for the rest, if the checker accepts them."""
         terms = [*terms, Term("steepest", Fraction(kappa), step.row)]
         rest = self.maker.missing(terms, [sign * v for v in (*point, Fraction(-1))])
-        return None if rest[-1] else self._accepted([*terms, self.maker.holder(step.norm, rest[:-1])], point, sign)
+        if rest[-1]:
+            return None
+        return self._accepted([*terms, self.maker.holder(step.norm, rest[:-1])], point, sign, self.maker)
 
     def _claim(self, point: Exact, x: FloatArray, sign: int) -> Settled | None:
         target = sign * np.append(x, -1.0)
@@ -278,9 +285,11 @@ class RobustSettler:
                 )  # a core that is only nearly right may show a model that is none
             if settled is None and self.search.applies:
                 settled = self._by_cases(there, target, point, x, sign)
-            if not self.strict.is_linear:
-                return settled
-        return self._tied(point, sign) if settled is None and self.centre is not None else settled
+        if settled is None and not (is_open and self.search.applies):
+            settled = self._proved_by_less(target, point, sign)
+        if settled is None and self.centre is not None and (self.strict.is_linear or not is_open):
+            settled = self._tied(point, sign)
+        return settled
 
     @cached_property
     def _is_shown(self) -> bool:
@@ -289,24 +298,44 @@ class RobustSettler:
 
     def _proved(self, target: FloatArray, point: Exact, sign: int) -> Settled | None:
         """Settled by weights that a cone program finds, or, where models have no room, linear ones."""
-        for solve in (self.program.solve, self._by_columns):
+        return self._weighed(self.program, self.maker, target, point, sign)
+
+    def _proved_by_less(self, target: FloatArray, point: Exact, sign: int) -> Settled | None:
+        """The same with the facts of a weaker level."""
+        for program, maker in self._weaker_programs:
+            settled = self._weighed(program, maker, target, point, sign)
+            if settled is not None:
+                return settled
+        return None
+
+    @cached_property
+    def _weaker_programs(self) -> list[tuple[Program, TermMaker]]:
+        programs = [Program(facts) for facts in self._weaker]
+        return [(program, TermMaker(program, self.answers, self.evidence)) for program in programs]
+
+    def _weighed(
+        self, program: Program, maker: TermMaker, target: FloatArray, point: Exact, sign: int
+    ) -> Settled | None:
+        for solve in (program.solve, lambda target: self._by_columns(program, target)):
             try:
                 solution = solve(target)
             except SolverFailed:
                 continue
-            if solution.value > -1e-9 * solution.scale:
-                settled = self._certain(solution, point, sign)
-                if settled is not None and (solution.value > 1e-9 * solution.scale or not self._is_exact):
-                    return settled
+            if solution.value <= -1e-9 * solution.scale:
+                return None
+            terms = maker.repaired(solution, point, sign)
+            settled = None if terms is None else self._accepted(terms, point, sign, maker)
+            if settled is not None and (solution.value > 1e-9 * solution.scale or not self._is_exact):
+                return settled
         return None
 
-    def _by_columns(self, target: FloatArray) -> Solution:
+    def _by_columns(self, program: Program, target: FloatArray) -> Solution:
         """The program with Hölder columns, those at the best model against the claim first."""
         there = self._against(target)
         if there is not None:
-            for number, norm in enumerate(self.program.norms):
-                self.program.add_direction(number, -np.asarray(norm.maximizer(there[:-1])))
-        return self.program.solve_by_columns(target, 1e-6)
+            for number, norm in enumerate(program.norms):
+                program.add_direction(number, -np.asarray(norm.maximizer(there[:-1])))
+        return program.solve_by_columns(target, 1e-6)
 
     def _tied(self, point: Exact, sign: int) -> Settled | None:
         """Settled by the program in rationals: what hangs on an exact zero."""
@@ -378,18 +407,14 @@ class RobustSettler:
                 return self._disagreement(found, sign)
         return None
 
-    def _certain(self, solution: Solution, point: Exact, sign: int) -> Settled | None:
-        terms = self.maker.repaired(solution, point, sign)
-        return None if terms is None else self._accepted(terms, point, sign)
-
-    def _accepted(self, terms: list[Term], point: Exact, sign: int) -> Settled | None:
+    def _accepted(self, terms: list[Term], point: Exact, sign: int, maker: TermMaker) -> Settled | None:
         """What the terms prove: by themselves, or with the box that steps leave."""
         if self.proves(terms, point, sign):
             return Settled(Verdict(sign), tuple(terms))
-        if not self.maker.bounds or not any(term.fact == "chord" for term in terms):
+        if not maker.bounds or not any(term.fact == "chord" for term in terms):
             return None
-        branch = Branch((Term("denied", ONE), *terms), self.maker.bounds)  # chords of the box that steps leave
-        branches = Branched(self.maker.unit_row, branch)
+        branch = Branch((Term("denied", ONE), *terms), maker.bounds)  # chords of the box that steps leave
+        branches = Branched(maker.unit_row, branch)
         return Settled(Verdict(sign), branches=branches) if self._accepts(point, sign, branches=branches) else None
 
     def _opponents(self, there: FloatArray, target: FloatArray, rooms: Sequence[float] = ROOMS) -> Iterator[FloatArray]:

@@ -99,7 +99,8 @@ def thin_shells(facts: Facts, thin: float) -> Iterator[tuple[FloatArray, float, 
         if isinstance(fact.ball, Secret):
             continue
         least, most = (1.0, 1.0) if fact.ball == fact.norm else ratios.get((fact.ball, number), (0.0, np.inf))
-        if most - least <= 1e-5 * most and not (fact.tolerance == 0 and fact.ball == fact.norm and _is_flat(fact.norm)):
+        has_exact = fact.tolerance == 0 and fact.ball == fact.norm and _is_flat(fact.norm)  # `exact_shells` has it
+        if np.isfinite(most) and most - least <= 1e-5 * most and not has_exact:
             middle = (least + most) / 2
             width = fact.tolerance / fact.radius + (most - least) / 2 + 2 * most * fact.tolerance / step.length
             along = -fact.side * middle / step.length * np.append(step.step, 0.0)

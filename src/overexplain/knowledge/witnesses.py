@@ -120,8 +120,8 @@ class _Model:
             margin_squared = numbers.squared / (1 + answer.slack) ** 2
         if not self._reaches(answer.distance, y * own, numbers.margin, margin_squared):
             return False
-        if answer.slack != 0:
-            return numbers.flip is None or -y * across >= -numbers.flip * y * own
+        if answer.slack != 0:  # (the fact `flips` says less: it has no length in it)
+            return -y * across >= -numbers.tolerance * self.size(answer.distance)[0][0]
         if abs(across) > numbers.tolerance * self.size(answer.distance)[0][0]:
             return False
         return self._is_steepest(answer, y, numbers)
