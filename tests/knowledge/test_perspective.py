@@ -12,7 +12,9 @@ import pytest
 import overexplain as ox
 from overexplain.errors import DimensionMismatch, InvalidInput
 from overexplain.geometry.norm import Face, Norm
-from overexplain.knowledge.perspective import perspective_point, perspective_ratio
+from overexplain.knowledge.facts import read_facts
+from overexplain.knowledge.program import Program
+from perspective import perspective_point, perspective_ratio
 from strategies import NORMS, make_norm
 
 EXPONENTS = (1.0, 1.5, 2.0, 3.0, 7.25, np.inf)
@@ -237,3 +239,27 @@ def test_a_point_needs_the_terms() -> None:
         perspective_point(x, answer, ox.Mechanism(None, robustness="l2", radius=1.0))
     with pytest.raises(InvalidInput, match="no direction"):
         perspective_point(x, x, ox.Mechanism("l1", robustness="l2", radius=1.0))
+
+
+@pytest.mark.parametrize("distance", ["l1", "linf", "l2", "weighted l1", "weighted linf"])
+@pytest.mark.parametrize("ball", ["l1", "l2", "linf", "lp:3"])
+def test_the_perspective_level_uses_the_least_constant(distance: str, ball: str) -> None:
+    """What `Knowledge(robust="perspective")` bounds s by is C·t, from a box and chords: no worse than the constant itself."""
+    metric = ox.Weighted(ox.norm(distance[9:]), [1.0, 2.0, 0.5]) if distance[:3] == "wei" else ox.norm(distance)
+    terms = ox.Mechanism(metric, robustness=ball, radius=0.5)
+    rng = np.random.default_rng(0)
+    for _ in range(5):
+        plane, x = ox.Hyperplane(rng.choice([-2.0, -1.0, 0.5, 1.0], 3), rng.normal()), rng.normal(size=3)
+        log = ox.QueryLog(mechanism=terms)
+        log.add_explanation(x, ox.ModelOracle(plane, terms, ties="random", rng=rng).explain(x), int(plane.label(x)))
+        program = Program(read_facts(log, 3, log.labels, None, "perspective"))
+        step = log.explanations[0] - x
+        found = [
+            -program.rights[k, program.key(k).number].item() / terms.radius
+            for k in range(len(program))
+            if program.key(k).fact == "perspective"
+        ]
+        if metric == terms.robustness:
+            assert not found  # s is t itself
+            continue
+        assert min(found) == pytest.approx(perspective_ratio(metric, ox.norm(ball), 3, step), rel=1e-6)

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import overexplain as ox
-from overexplain.knowledge.perspective import perspective_point, perspective_ratio
+from perspective import perspective_point, perspective_ratio
 from strategies import NORMS, make_norm
 from strict_scip import strict_extreme
 
