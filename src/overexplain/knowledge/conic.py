@@ -19,6 +19,7 @@ from overexplain.errors import SolverFailed
 from overexplain.geometry.arrays import FloatArray, IntArray
 from overexplain.geometry.norm import Norm
 from overexplain.knowledge.rational_norms import exponent_and_weights
+from overexplain.knowledge.solvers import clarabel_of, highs_of, run_highs
 
 PENALTY = 2.0**20
 """The price of breaking rows, where that is allowed."""
@@ -167,8 +168,6 @@ class _Linear:
     """By HiGHS."""
 
     def __init__(self, conic: Conic, rows: Any, elastic: bool) -> None:
-        import highspy
-
         self._conic, self._facts = conic, rows.shape[0]
         blocks = [block.linear(conic.size) for block in conic.blocks]
         matrix = sparse.vstack([rows, *blocks], format="csr")
@@ -181,22 +180,8 @@ class _Linear:
         if elastic:
             matrix = sparse.hstack([matrix, sparse.csr_matrix(np.ones((matrix.shape[0], 1)))], format="csr")
             cost, lower, upper = np.append(cost, PENALTY), np.append(lower, 0.0), np.append(upper, WIDEST)
-        program = highspy.HighsLp()
-        program.num_col_, program.num_row_ = len(cost), matrix.shape[0]
-        program.col_cost_, program.col_lower_, program.col_upper_ = cost, lower, upper
-        program.row_lower_ = np.zeros(matrix.shape[0])
-        program.row_upper_ = np.full(matrix.shape[0], highspy.kHighsInf)
-        program.a_matrix_.format_ = highspy.MatrixFormat.kRowwise
-        program.a_matrix_.start_ = matrix.indptr
-        program.a_matrix_.index_ = matrix.indices
-        program.a_matrix_.value_ = matrix.data
-        self._highs: Any = highspy.Highs()  # type: ignore[no-untyped-call]
-        self._status = highspy.HighsModelStatus
-        for name, value in (("output_flag", False), ("threads", 1), ("presolve", "off")):
-            self._highs.setOptionValue(name, value)
-        for name in ("primal_feasibility_tolerance", "dual_feasibility_tolerance"):
-            self._highs.setOptionValue(name, 1e-10)
-        self._highs.passModel(program)
+        above = np.full(matrix.shape[0], np.inf)
+        self._highs = highs_of(matrix, cost, (lower, upper), (np.zeros(matrix.shape[0]), above))
         self._columns = np.arange(conic.dimension + 1, dtype=np.int32)
         self._more = 0
 
@@ -225,15 +210,10 @@ class _Linear:
     def solve(self, cost: FloatArray) -> Raw:
         highs = self._highs
         highs.changeColsCost(len(self._columns), self._columns, cost[: len(self._columns)])
-        highs.run()
-        status = highs.getModelStatus()
-        if status not in (self._status.kOptimal, self._status.kInfeasible):
-            highs.clearSolver()
-            highs.run()
-            status = highs.getModelStatus()
-        if status == self._status.kInfeasible:
+        status = run_highs(highs)
+        if status == "infeasible":
             raise NoModel("no model keeps all facts")
-        if status != self._status.kOptimal:
+        if status != "optimal":
             raise SolverFailed(f"the linear program of {self._facts} facts was not solved: {status}")
         solution = highs.getSolution()
         dual = np.array(solution.row_dual)
@@ -279,14 +259,7 @@ class _Curved:
             right.append(np.zeros(matrix.shape[0]))
             cones += made
             self._ends.append(self._ends[-1] + matrix.shape[0])
-        settings = clarabel.DefaultSettings()
-        settings.verbose = settings.presolve_enable = False
-        settings.max_threads = 1
-        settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = 1e-10
-        self._solver = clarabel.DefaultSolver(
-            sparse.csc_matrix((size, size)), np.zeros(size), sparse.vstack(parts, format="csc"), np.concatenate(right),
-            cones, settings,
-        )  # fmt: skip
+        self._solver = clarabel_of(sparse.vstack(parts, format="csc"), np.concatenate(right), cones)
 
     def solve(self, cost: FloatArray) -> Raw:
         self._solver.update(q=cost)

@@ -10,7 +10,6 @@ from functools import cached_property
 from typing import Any, final
 
 import numpy as np
-from scipy import sparse
 
 from overexplain.errors import SolverFailed
 from overexplain.geometry.arrays import FloatArray
@@ -19,6 +18,7 @@ from overexplain.knowledge.cone import build_cone
 from overexplain.knowledge.core import Core
 from overexplain.knowledge.facts import Facts, Secret
 from overexplain.knowledge.shells import longest, references
+from overexplain.knowledge.solvers import clarabel_of, highs_of, run_highs
 
 ROOM = 4e-9
 """How far, relatively, models stay away from what bounds them: more than the tolerances of solvers."""
@@ -113,27 +113,14 @@ class _Linear:
     """By HiGHS."""
 
     def __init__(self, rows: FloatArray, level: FloatArray, balls: list[Any]) -> None:
-        import highspy
-
         self._d = d = rows.shape[1]
         blocks, total = _blocks(balls, d)
         wide = ((0, 0), (0, total - d))
         matrix = np.vstack([np.pad(level[None, :], wide), np.pad(rows, wide), *(block for _, block in blocks)])
-        used = sparse.csr_matrix(matrix)
-        program = highspy.HighsLp()
-        program.num_col_, program.num_row_ = total, len(matrix)
-        program.col_cost_ = np.zeros(total)
-        program.col_lower_, program.col_upper_ = np.full(total, -WIDEST), np.full(total, WIDEST)
-        program.row_lower_ = np.concatenate([[1.0], np.full(len(rows), ROOM), np.zeros(len(matrix) - len(rows) - 1)])
-        program.row_upper_ = np.append(1.0, np.full(len(matrix) - 1, np.inf))
-        program.a_matrix_.format_ = highspy.MatrixFormat.kRowwise
-        program.a_matrix_.start_, program.a_matrix_.index_ = used.indptr, used.indices
-        program.a_matrix_.value_ = used.data
-        self._highs: Any = highspy.Highs()  # type: ignore[no-untyped-call]
-        self._best = highspy.HighsModelStatus.kOptimal
-        for name, value in (("output_flag", False), ("threads", 1), ("presolve", "off")):
-            self._highs.setOptionValue(name, value)
-        self._highs.passModel(program)
+        wide_box = (np.full(total, -WIDEST), np.full(total, WIDEST))
+        low = np.concatenate([[1.0], np.full(len(rows), ROOM), np.zeros(len(matrix) - len(rows) - 1)])
+        high = np.append(1.0, np.full(len(matrix) - 1, np.inf))
+        self._highs = highs_of(matrix, np.zeros(total), wide_box, (low, high))
         self._count, self._limited = len(matrix), False
 
     def limit(self, row: FloatArray | None, room: float) -> None:
@@ -148,9 +135,9 @@ class _Linear:
         """The least cost·u."""
         highs = self._highs
         highs.changeColsCost(self._d, np.arange(self._d, dtype=np.int32), cost)
-        highs.run()
-        if highs.getModelStatus() != self._best:
-            raise SolverFailed(f"no model was found inside: {highs.getModelStatus()}")
+        status = run_highs(highs)
+        if status != "optimal":
+            raise SolverFailed(f"no model was found inside: {status}")
         return np.array(highs.getSolution().col_value)[: self._d]
 
 
@@ -176,15 +163,8 @@ class _Curved:
             else:
                 powers = [clarabel.PowerConeT(1.0 / r) for _ in range((len(block) - 1) // 3)]
                 cones += [clarabel.NonnegativeConeT(1), *powers]
-        settings = clarabel.DefaultSettings()
-        settings.verbose = settings.presolve_enable = False
-        settings.max_threads = 1
-        settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = 1e-10
         self._total = total
-        self._solver = clarabel.DefaultSolver(
-            sparse.csc_matrix((total, total)), np.zeros(total), sparse.csc_matrix(-np.vstack(parts)),
-            -np.concatenate(ends), cones, settings,
-        )  # fmt: skip
+        self._solver = clarabel_of(-np.vstack(parts), -np.concatenate(ends), cones)
 
     def solve(self, cost: FloatArray) -> FloatArray:
         """The least cost·u."""
