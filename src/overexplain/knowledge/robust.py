@@ -19,12 +19,12 @@ import numpy as np
 from overexplain.errors import CertificateInvalid, SolverFailed
 from overexplain.geometry.arrays import FloatArray
 from overexplain.geometry.hyperplane import NO, YES
-from overexplain.geometry.norm import Norm
 from overexplain.knowledge.checker import Answer, Branch, Branched, Term, check_certificate
 from overexplain.knowledge.core import find_core
 from overexplain.knowledge.enclosures import Evidence
 from overexplain.knowledge.exact import ONE
 from overexplain.knowledge.facts import Facts, OffPlane, OnPlane, Secret, Steepest
+from overexplain.knowledge.opponents import ROOMS, Opponents, unit
 from overexplain.knowledge.program import Program, Solution
 from overexplain.knowledge.search import Search
 from overexplain.knowledge.settle import UNDECIDED, Settled, own_label
@@ -34,18 +34,6 @@ from overexplain.knowledge.terms import TermMaker
 from overexplain.knowledge.ties import Exact, Model, Ties
 from overexplain.knowledge.verdicts import Verdict
 from overexplain.knowledge.witnesses import check_witness
-
-SHARES = (0.0, 1e-7, 1e-5, 1e-3, 0.03, 0.2)
-"""How far a model is moved towards the centre, until it keeps what is not strict with room to spare."""
-
-NEAR = 1e-3
-"""A model whose s differs from ‖a‖* by more than this, relatively, is not worth correcting on the spot."""
-
-KEPT = 64
-"""Models with s ≤ ‖a‖* that are tried for the next points, too."""
-
-ROOMS = (0.5, 0.05, 1e-3, 1e-6)
-"""How much of the room below the plane, that a model leaves a point, one beyond it must leave as well."""
 
 
 @final
@@ -74,8 +62,7 @@ class RobustSettler:
         self.core = find_core(facts, -self.whole.exponents)
         self.strict = Strict(facts, self.core, self.whole)
         self.centre: Model | None = None
-        self._centre = np.zeros(0)
-        self._outer: list[FloatArray] = []
+        self.models = Opponents(self.strict, self.whole)
         self._deadline = deadline
         self._own = own_label(facts)
 
@@ -121,7 +108,7 @@ class RobustSettler:
     def find_centre(self, suggestion: FloatArray | None) -> bool:
         """True if a consistent model is found: the suggested one, corrected, or one between those that cone programs find."""
         inside = [] if suggestion is None else [suggestion]
-        return any(map(self._is_centre, self._first_models(inside)))
+        return any(map(self._is_centre, self.models.first_models(inside)))
 
     def _is_centre(self, w: FloatArray) -> bool:
         """True if w, as it is or corrected, keeps every fact: then it is the centre."""
@@ -130,7 +117,7 @@ class RobustSettler:
         for found in (self.strict.exact(w), _as_it_is(w), _as_it_is(self.strict.fitted(w))):
             if self.keeps(found):
                 assert found is not None
-                self.centre, self._centre = found, _floats(found)
+                self.centre, self.models.centre = found, _floats(found)
                 return True
         return False
 
@@ -140,64 +127,14 @@ class RobustSettler:
             return None
         outcome = self.search.explore(self._deadline)
         if outcome.beyond is not None:
-            beyond = _unit(outcome.beyond)
+            beyond = unit(outcome.beyond)
             pulled = self.strict.pulled(beyond)
             inner = [] if pulled is None else [pulled]
-            for w in chain(inner, [beyond], self._made_strict(beyond)):
+            for w in chain(inner, [beyond], self.models.made_strict(beyond)):
                 if self._is_centre(w):
                     return None
         branches = outcome.branches
         return branches if branches is not None and self._accepts(None, YES, branches=branches) else None
-
-    def _first_models(self, inside: list[FloatArray]) -> Iterator[FloatArray]:
-        for w in chain(inside, self.strict.shown()):
-            yield from self._made_strict(w)
-        rng = np.random.default_rng(0)
-        inner: list[FloatArray] = []
-        outer: list[FloatArray] = []
-        size = np.ldexp(1.0, -self.whole.exponents)
-        for _ in range(2 * self.facts.dimension + 8):
-            target = rng.normal(size=self.facts.dimension + 1) * size
-            found = self._against(target)
-            if found is None:
-                return
-            inner.append(found)
-            middle = np.mean(inner, axis=0)
-            yield from self._made_strict(middle)
-            yield from self._made_strict(inner[-1])
-            beyond = None if self.strict.is_linear else self.strict.outward(rng.normal(size=len(target)), None, 0.0)
-            if beyond is not None:
-                outer.append(_unit(beyond))
-            # Between any of the ones and any of the others there is a model; those from the middle have the most room.
-            for w in (middle, inner[-1]):
-                for other in [*outer, np.mean(outer, axis=0)] if outer else []:
-                    between = self.strict.between(w, other)
-                    if between is not None:
-                        yield between
-
-    def _made_strict(self, w: FloatArray) -> Iterator[FloatArray]:
-        """Models with s = ‖a‖* near w, or between w and a model beyond."""
-        if self.strict.is_linear:
-            yield w
-            return
-        pulled = self.strict.pulled(w)
-        yield w if pulled is None else pulled
-        gaps = self.strict.gaps(w)
-        if len(gaps) > 1:
-            return
-        if gaps[0] > 0:
-            within = self._against(self.whole.facts.off_plane[0].behind)
-            if within is None:
-                return
-            ends = (within, w)
-        else:
-            beyond = self.strict.outward(w, None, 0.0)
-            if beyond is None:
-                return
-            ends = (w, _unit(beyond))
-        found = self.strict.between(*ends)
-        if found is not None:
-            yield found
 
     # One point.
 
@@ -208,9 +145,9 @@ class RobustSettler:
         point = tuple(Fraction(float(v)) for v in x)
         sign = YES if _says(self.centre, point) >= 0 else NO
         target = sign * np.append(x, -1.0)
-        there = self._against(target)
+        there = self.models.against(target)
         if there is not None and target @ there < 0:
-            settled = self._open(self._opponents(there, target, ROOMS[::2]), point, sign)
+            settled = self._open(self.models.opponents(there, target, ROOMS[::2]), point, sign)
             return {}, [] if settled is None else [m for m in (settled.yes, settled.no) if m is not None]
         try:
             solution = self.program.solve(target)
@@ -270,13 +207,13 @@ class RobustSettler:
 
     def _claim(self, point: Exact, x: FloatArray, sign: int) -> Settled | None:
         target = sign * np.append(x, -1.0)
-        there = self._against(target)
+        there = self.models.against(target)
         is_open = there is not None and float(target @ there) < 0 and self.centre is not None
         settled = None
         if not is_open or self.whole is not self.program:  # (a weaker set may still prove less than the model shows)
             settled = self._proved(target, point, sign)
         if settled is None and there is not None and is_open:
-            settled = self._open(self._opponents(there, target), point, sign)
+            settled = self._open(self.models.opponents(there, target), point, sign)
             if settled is None and self._is_shown:
                 settled = self._open(self.strict.shown(x), point, sign, as_it_is=True)
             if settled is None and self.whole is self.program and self._is_shown:
@@ -331,7 +268,7 @@ class RobustSettler:
 
     def _by_columns(self, program: Program, target: FloatArray) -> Solution:
         """The program with Hölder columns, those at the best model against the claim first."""
-        there = self._against(target)
+        there = self.models.against(target)
         if there is not None:
             for number, norm in enumerate(program.norms):
                 program.add_direction(number, -np.asarray(norm.maximizer(there[:-1])))
@@ -392,8 +329,10 @@ class RobustSettler:
             beyond = self.search.beyond(target, self._deadline)
         if beyond is None:
             return None
-        beyond = _unit(beyond)
-        return self._open(chain(self._near(beyond, target), self._between(there, beyond, target)), point, sign)
+        beyond = unit(beyond)
+        return self._open(
+            chain(self.models.near(beyond, target), self.models.between(there, beyond, target)), point, sign
+        )
 
     def _open(
         self, candidates: Iterator[FloatArray], point: Exact, sign: int, as_it_is: bool = False
@@ -417,80 +356,20 @@ class RobustSettler:
         branches = Branched(maker.unit_row, branch)
         return Settled(Verdict(sign), branches=branches) if self._accepts(point, sign, branches=branches) else None
 
-    def _opponents(self, there: FloatArray, target: FloatArray, rooms: Sequence[float] = ROOMS) -> Iterator[FloatArray]:
-        """Models on the other side of the point than the centre, s = ‖a‖* and all, moved towards the centre more and more."""
-        yield from self._near(there, target)
-        if self.strict.is_linear or len(self.strict.gaps(there)) > 1:
-            return
-        if self._outer:  # models beyond that other points needed
-            said = np.array(self._outer) @ target
-            if said.min() < 0:
-                yield from self._between(there, self._outer[int(np.argmin(said))], target)
-        beyond = self.strict.outward(there, target, 0.0)
-        if beyond is None:
-            return
-        depth = abs(float(target @ there)) / float(self._unit_norm.dual(there[:-1]))
-        for room in rooms:  # half the claim's room first: what lies between two models well inside is well inside
-            beyond = self.strict.outward(beyond, target, room * depth)
-            if beyond is None:
-                beyond = there
-                continue
-            self._outer = [*self._outer, _unit(beyond)][-KEPT:]
-            yield from self._between(there, _unit(beyond), target)
-
-    def _against(self, target: FloatArray) -> FloatArray | None:
-        """The model of the convex set that says the most against a claim; None if none is found."""
-        try:
-            if self.strict.inside.applies:
-                return _unit(self.strict.inside.least(target))
-            return _unit(self.whole.solve(target).model)
-        except SolverFailed:
-            return None
-
-    @property
-    def _unit_norm(self) -> Norm:
-        assert self.whole.conic is not None
-        return self.whole.norms[self.whole.conic.unit]
-
-    def _near(self, there: FloatArray, target: FloatArray) -> Iterator[FloatArray]:
-        """Models near one that keeps what is linear, if s is near ‖a‖* there."""
-        if np.abs(self.strict.gaps(there)).max(initial=0.0) > NEAR:
-            return
-        for share in SHARES:
-            w = (1 - share) * there + share * self._centre
-            if target @ w >= 0:
-                return
-            pulled = w if self.strict.is_linear else self.strict.pulled(w)
-            if pulled is not None and target @ pulled < 0:
-                yield pulled
-
-    def _between(self, inner: FloatArray, outer: FloatArray, target: FloatArray) -> Iterator[FloatArray]:
-        for share in SHARES:
-            ends = [(1 - share) * w + share * self._centre for w in (inner, outer)]
-            if max(target @ w for w in ends) >= 0:
-                return
-            found = self.strict.between(*ends)
-            if found is not None:
-                yield found
-
     def interval(self, x: FloatArray) -> tuple[float, float]:
         """(least, greatest) signed distance of a point from the planes of the convex set; decided cases are left out."""
         ends = []
         for sign in (YES, NO):
             target = sign * np.append(x, -1.0)
-            there = self._against(target)
-            if there is None:
-                raise SolverFailed("no model of the convex set was found")
-            ends.append(sign * float(target @ there) / float(self._unit_norm.dual(there[:-1])))
+            there = self.models.against(target)
+            if there is None or self.whole.conic is None:
+                raise SolverFailed("no model of the convex set was found, or nothing tells its size")
+            ends.append(sign * float(target @ there) / float(self.models.unit_norm.dual(there[:-1])))
         return ends[0], ends[1]
 
 
 def _says(model: Model, point: Exact) -> Fraction:
     return sum((a * v for a, v in zip(model[0], point, strict=True)), -model[1])
-
-
-def _unit(w: FloatArray) -> FloatArray:
-    return np.asarray(w / max(np.abs(w).max(), 1e-300))
 
 
 def _mixed(model: Model, centre: Model, share: Fraction) -> Model:
