@@ -116,7 +116,7 @@ class Answer:
             return {"norm": SECRET, "distance": self.distance, "robustness": self.robustness}, Fraction(1)
         return None if self.robustness is None else (self.robustness, self.radius)
 
-    @property
+    @cached_property
     def step(self) -> tuple[Fraction, ...]:
         """w = x' − x."""
         assert self.explanation is not None

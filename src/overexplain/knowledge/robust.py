@@ -35,6 +35,9 @@ from overexplain.knowledge.ties import Exact, Model, Ties
 from overexplain.knowledge.verdicts import Verdict
 from overexplain.knowledge.witnesses import check_witness
 
+CLOSE = 0.05
+"""How near a search for models beyond must have come for cases to be looked at, if only a model is asked for."""
+
 
 @final
 class RobustSettler:
@@ -326,7 +329,8 @@ class RobustSettler:
                 return Settled(Verdict(sign), branches=outcome.branches)
             beyond = outcome.beyond
         else:
-            beyond = self.search.beyond(target, self._deadline)
+            # A few cases show more than a search that came close; one that stayed far away has most likely nothing to find.
+            beyond = self.search.beyond(target, self._deadline) if self.strict.farthest > -CLOSE else None
         if beyond is None:
             return None
         beyond = unit(beyond)

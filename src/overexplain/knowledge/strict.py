@@ -41,6 +41,8 @@ class Strict:
             if not isinstance(ball, Secret) and ball != fact.norm
         ]
         self.inside = Inside(facts, core)
+        self.farthest = -np.inf
+        """The largest ‖a‖* − s that the last search outward found, relative to ‖a‖*."""
         self._labels = facts.queries()
         up = np.append(np.zeros(facts.dimension), 1.0)
         way = core.coordinates(up) if core.basis.shape[1] else np.zeros(0)
@@ -138,6 +140,7 @@ class Strict:
             if gap <= most + 1e-6:
                 break
             best, most, a = w, gap, w[:-1]
+        self.farthest = most
         return best if most >= 0 else None
 
     def fitted(self, w: FloatArray) -> FloatArray:
