@@ -18,7 +18,7 @@ from overexplain.knowledge.enclosures import Evidence
 from overexplain.knowledge.facts import Facts, read_facts
 from overexplain.knowledge.settle import Settled, Settler
 from overexplain.knowledge.sides import Labelled
-from overexplain.knowledge.ties import Model
+from overexplain.knowledge.ties import Model, says
 from overexplain.knowledge.verdicts import Verdict
 from overexplain.log.querylog import QueryLog
 
@@ -77,7 +77,7 @@ class CaseSettler:
             found = case.settle(x)
             for model in (found.yes, found.no, case.centre):
                 if model is not None:
-                    said = sum((a * v for a, v in zip(model[0], point, strict=True)), -model[1])
+                    said = says(model, point)
                     yes, no = (model, no) if said >= 0 else (yes, model)
             if yes is not None and no is not None:
                 return Settled(Verdict.UNKNOWN, yes=yes, no=no)

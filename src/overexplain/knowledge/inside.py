@@ -16,8 +16,8 @@ from overexplain.geometry.arrays import FloatArray
 from overexplain.knowledge.chords import dual_exponent
 from overexplain.knowledge.cone import build_cone
 from overexplain.knowledge.core import Core
-from overexplain.knowledge.facts import Facts, Secret
-from overexplain.knowledge.shells import longest, references
+from overexplain.knowledge.facts import Facts
+from overexplain.knowledge.shells import longest, own_lengths
 from overexplain.knowledge.solvers import clarabel_of, highs_of, run_highs
 
 ROOM = 4e-9
@@ -41,8 +41,8 @@ class Inside:
         self._level = None if not found else next(iter(found.values())) @ core.basis
         p = facts.dimension
         self._balls = []
-        for ball, fact in references(facts).items():
-            shape = None if isinstance(ball, Secret) or ball == fact.norm else dual_exponent(ball, p)
+        for ball, fact in own_lengths(facts):
+            shape = dual_exponent(ball, p)
             if shape is not None:
                 self._balls.append(
                     (shape[0], core.basis[:-1] / shape[1][:, None], fact.behind / fact.radius @ core.basis)

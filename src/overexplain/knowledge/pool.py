@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from overexplain.geometry.arrays import FloatArray
 from overexplain.geometry.norm import UNIT_ROUNDOFF
 from overexplain.knowledge.settle import Settled
-from overexplain.knowledge.ties import Model
+from overexplain.knowledge.ties import Model, as_floats, says
 from overexplain.knowledge.verdicts import Verdict
 
 MOST = 2048
@@ -34,7 +34,7 @@ class Pool:
         new = [model for model in models if model is not None and not any(model is known for known in self._models)]
         if new:
             self._models = [*self._models, *new][-MOST:]
-            self._floats = np.vstack([self._floats, *map(_floats, new)])[-MOST:]
+            self._floats = np.vstack([self._floats, *map(as_floats, new)])[-MOST:]
 
     def disagree(self, X: FloatArray) -> NDArray[np.bool_]:
         """For each point: True if two models disagree about it by more than rounding."""
@@ -50,16 +50,6 @@ class Pool:
         said = self._floats @ np.append(x, -1.0)
         point = [Fraction(float(v)) for v in x]
         yes, no = self._models[int(np.argmax(said))], self._models[int(np.argmin(said))]
-        if _says(yes, point) >= 0 > _says(no, point):
+        if says(yes, point) >= 0 > says(no, point):
             return Settled(Verdict.UNKNOWN, yes=yes, no=no)
         return None
-
-
-def _says(model: Model, point: list[Fraction]) -> Fraction:
-    return sum((a * v for a, v in zip(model[0], point, strict=True)), -model[1])
-
-
-def _floats(model: Model) -> FloatArray:
-    """A rational model, scaled and rounded."""
-    size = max(abs(v) for v in (*model[0], model[1]))
-    return np.array([[float(v / size) for v in (*model[0], model[1])]])

@@ -16,10 +16,11 @@ from typing import final
 
 import numpy as np
 
-from overexplain.errors import CertificateInvalid, SolverFailed
+from overexplain.errors import SolverFailed
 from overexplain.geometry.arrays import FloatArray
 from overexplain.geometry.hyperplane import NO, YES
-from overexplain.knowledge.checker import Answer, Branch, Branched, Term, check_certificate
+from overexplain.knowledge.belief import Belief
+from overexplain.knowledge.checker import Answer, Branch, Branched, Term
 from overexplain.knowledge.core import find_core
 from overexplain.knowledge.enclosures import Evidence
 from overexplain.knowledge.exact import ONE
@@ -31,9 +32,8 @@ from overexplain.knowledge.settle import UNDECIDED, Settled, own_label
 from overexplain.knowledge.smooth import steepest_weight
 from overexplain.knowledge.strict import Strict
 from overexplain.knowledge.terms import TermMaker
-from overexplain.knowledge.ties import Exact, Model, Ties
+from overexplain.knowledge.ties import Exact, Model, Ties, as_floats, says
 from overexplain.knowledge.verdicts import Verdict
-from overexplain.knowledge.witnesses import check_witness
 
 CLOSE = 0.05
 """How near a search for models beyond must have come for cases to be looked at, if only a model is asked for."""
@@ -58,6 +58,8 @@ class RobustSettler:
     ) -> None:
         self.answers, self.evidence, self.by_cases = answers, evidence, by_cases
         self._weaker = weaker
+        belief = Belief(answers, evidence)
+        self.proves, self.keeps = belief.proves, belief.keeps
         self.facts = facts
         self.program = Program(level)
         self.maker = TermMaker(self.program, answers, evidence)
@@ -73,39 +75,6 @@ class RobustSettler:
         """Stop at this time (time.monotonic)."""
         self._deadline = deadline
 
-    # What is believed: only what the checker accepts.
-
-    def proves(self, terms: Sequence[Term], point: Exact | None, verdict: int, reverse: Sequence[Term] = ()) -> bool:
-        """True if the checker accepts the terms."""
-        return self._accepts(point, verdict, terms=terms, reverse=reverse)
-
-    def _accepts(
-        self,
-        point: Exact | None,
-        verdict: int,
-        *,
-        terms: Sequence[Term] = (),
-        reverse: Sequence[Term] = (),
-        branches: Branched | None = None,
-    ) -> bool:
-        try:
-            check_certificate(
-                self.answers, terms, point, verdict, reverse=reverse, lengths=self.evidence, branches=branches
-            )
-        except CertificateInvalid:
-            return False
-        return True
-
-    def keeps(self, model: Model | None) -> bool:
-        """True if the checker accepts the model as one that could have given every answer."""
-        if model is None or not any(model[0]):
-            return False
-        try:
-            check_witness(self.answers, model[0], model[1], lengths=self.evidence)
-        except CertificateInvalid:
-            return False
-        return True
-
     # The log as a whole.
 
     def find_centre(self, suggestion: FloatArray | None) -> bool:
@@ -120,7 +89,7 @@ class RobustSettler:
         for found in (self.strict.exact(w), _as_it_is(w), _as_it_is(self.strict.fitted(w))):
             if self.keeps(found):
                 assert found is not None
-                self.centre, self.models.centre = found, _floats(found)
+                self.centre, self.models.centre = found, as_floats(found)
                 return True
         return False
 
@@ -137,7 +106,7 @@ class RobustSettler:
                 if self._is_centre(w):
                     return None
         branches = outcome.branches
-        return branches if branches is not None and self._accepts(None, YES, branches=branches) else None
+        return branches if branches is not None and self.proves((), None, YES, branches=branches) else None
 
     # One point.
 
@@ -146,7 +115,7 @@ class RobustSettler:
         if self.centre is None:
             return {}, []
         point = tuple(Fraction(float(v)) for v in x)
-        sign = YES if _says(self.centre, point) >= 0 else NO
+        sign = YES if says(self.centre, point) >= 0 else NO
         target = sign * np.append(x, -1.0)
         there = self.models.against(target)
         if there is not None and target @ there < 0:
@@ -171,7 +140,7 @@ class RobustSettler:
                 return Settled(Verdict(label), terms)
         signs: tuple[int, ...] = (YES, NO)
         if self.centre is not None:
-            signs = (YES,) if _says(self.centre, point) >= 0 else (NO,)
+            signs = (YES,) if says(self.centre, point) >= 0 else (NO,)
         settled = self._by_one_step(point, x)
         for sign in signs:
             if settled is None:
@@ -220,9 +189,8 @@ class RobustSettler:
             if settled is None and self._is_shown:
                 settled = self._open(self.strict.shown(x), point, sign, as_it_is=True)
             if settled is None and self.whole is self.program and self._is_shown:
-                settled = self._proved(
-                    target, point, sign
-                )  # a core that is only nearly right may show a model that is none
+                # A core that is only nearly right may show a model that is none.
+                settled = self._proved(target, point, sign)
             if settled is None and self.search.applies:
                 settled = self._by_cases(there, target, point, x, sign)
         if settled is None and not (is_open and self.search.applies):
@@ -294,7 +262,7 @@ class RobustSettler:
         if isinstance(first, tuple) and self.centre is not None:
             for exponent in (-120, -60, -30, -12, -4, 0):  # a model of the closed cone, moved into it
                 model = _mixed(first, self.centre, Fraction(2) ** exponent)
-                if (_says(model, point) >= 0) != (sign == YES) and self.keeps(model):
+                if (says(model, point) >= 0) != (sign == YES) and self.keeps(model):
                     return self._disagreement(model, sign)
         return None
 
@@ -325,7 +293,7 @@ class RobustSettler:
     ) -> Settled | None:
         if self.by_cases:
             outcome = self.search.decide(x, point, sign, self._deadline)
-            if outcome.branches is not None and self._accepts(point, sign, branches=outcome.branches):
+            if outcome.branches is not None and self.proves((), point, sign, branches=outcome.branches):
                 return Settled(Verdict(sign), branches=outcome.branches)
             beyond = outcome.beyond
         else:
@@ -346,7 +314,7 @@ class RobustSettler:
             if not self.strict.fits(w):
                 continue
             found = _as_it_is(w) if as_it_is else self.strict.exact(w)
-            if found is not None and (_says(found, point) >= 0) != (sign == YES) and self.keeps(found):
+            if found is not None and (says(found, point) >= 0) != (sign == YES) and self.keeps(found):
                 return self._disagreement(found, sign)
         return None
 
@@ -358,7 +326,7 @@ class RobustSettler:
             return None
         branch = Branch((Term("denied", ONE), *terms), maker.bounds)  # chords of the box that steps leave
         branches = Branched(maker.unit_row, branch)
-        return Settled(Verdict(sign), branches=branches) if self._accepts(point, sign, branches=branches) else None
+        return Settled(Verdict(sign), branches=branches) if self.proves((), point, sign, branches=branches) else None
 
     def interval(self, x: FloatArray) -> tuple[float, float]:
         """(least, greatest) signed distance of a point from the planes of the convex set; decided cases are left out."""
@@ -372,10 +340,6 @@ class RobustSettler:
         return ends[0], ends[1]
 
 
-def _says(model: Model, point: Exact) -> Fraction:
-    return sum((a * v for a, v in zip(model[0], point, strict=True)), -model[1])
-
-
 def _mixed(model: Model, centre: Model, share: Fraction) -> Model:
     pairs = zip((*model[0], model[1]), (*centre[0], centre[1]), strict=True)
     mixed = [a + share * b for a, b in pairs]
@@ -385,8 +349,3 @@ def _mixed(model: Model, centre: Model, share: Fraction) -> Model:
 def _as_it_is(w: FloatArray) -> Model:
     exact = [Fraction(float(v)) for v in w]
     return exact[:-1], exact[-1]
-
-
-def _floats(model: Model) -> FloatArray:
-    size = max(abs(v) for v in (*model[0], model[1]))
-    return np.array([float(v / size) for v in (*model[0], model[1])])

@@ -19,7 +19,6 @@ import numpy as np
 from overexplain.errors import SolverFailed
 from overexplain.geometry.arrays import FloatArray
 from overexplain.geometry.hyperplane import YES
-from overexplain.geometry.norm import Norm
 from overexplain.knowledge.checker import Bound, Branch, Branched, Context, Fact, Term
 from overexplain.knowledge.chords import Box, Chord, dual_exponent, make_chord, unit_of
 from overexplain.knowledge.conic import Conic
@@ -27,7 +26,7 @@ from overexplain.knowledge.exact import ONE
 from overexplain.knowledge.facts import Facts, Secret
 from overexplain.knowledge.inside import ROOM
 from overexplain.knowledge.program import Program, Solution
-from overexplain.knowledge.shells import references
+from overexplain.knowledge.shells import own_lengths
 from overexplain.knowledge.terms import TermMaker, chord_term
 from overexplain.knowledge.ties import Exact
 
@@ -79,11 +78,10 @@ class Node:
 
 @dataclass(frozen=True)
 class Outcome:
-    """A proof; or a model with s ≤ ‖a‖* against the claim; or neither, and the least that the claim's left side can be."""
+    """A proof; or a model with s ≤ ‖a‖* against the claim; or neither."""
 
     branches: Branched | None = None
     beyond: FloatArray | None = None
-    least: float = -np.inf
 
 
 class _Beyond(Exception):
@@ -100,11 +98,7 @@ class Search:
 
     def __init__(self, facts: Facts, program: Program, maker: TermMaker) -> None:
         self._facts, self._program, self._maker = facts, program, maker
-        self._balls: dict[Norm, int] = {
-            ball: fact.row
-            for ball, fact in references(facts).items()
-            if not isinstance(ball, Secret) and ball != fact.norm
-        }
+        self._balls = {ball: fact.row for ball, fact in own_lengths(facts)}
         unit = unit_of(facts)
         self._conic: Conic | None = None
         shapes = [dual_exponent(ball, facts.dimension) for ball in self._balls]
@@ -146,11 +140,11 @@ class Search:
         except _Beyond as found:
             return Outcome(beyond=found.model)
         except SolverFailed:
-            return Outcome(least=run.least)
+            return Outcome()
         assert self._maker.context is not None
         branch = self._written(root, replace(self._maker.context, denied=denied), claim)
         if branch is None:
-            return Outcome(least=run.least)
+            return Outcome()
         branch = replace(branch, bounds=(*self._maker.bounds, *branch.bounds))
         return Outcome(Branched(self._maker.unit_row, branch))
 
@@ -176,7 +170,7 @@ class Search:
             terms = self._exact(draft, wanted, context)
             if terms is None:
                 return None
-            totals = self._maker._totals(terms, context)
+            totals = self._maker.totals(terms, context)
             value = totals[self._conic.unit] if self._conic else Fraction(0)
             value = _rounded_down(value)
             if value > context.box.get((i, sign), Fraction(-(10**9))):
@@ -232,7 +226,6 @@ class _Run:
     ) -> None:
         self.search, self.target, self.deadline, self.most, self.tangents = search, target, deadline, most, tangents
         self.leaves = 0
-        self.least = -np.inf
         facts = search._facts
         self.norms = {facts.norms.index(ball): row for ball, row in search._balls.items()}
         self.shapes = {n: dual_exponent(facts.norms[n], facts.dimension) for n in self.norms}
@@ -263,7 +256,7 @@ class _Run:
                 if not self._try(part, corner):
                     self._split(part, corner, [])
             return
-        index, value = self._where(node.box, above)
+        index, value = self._where(node.box)
         node.index, node.value = index, value
         node.parts = [Node(node.box.cut(index, high=value)), Node(node.box.cut(index, low=value))]
         for part in node.parts:
@@ -336,8 +329,6 @@ class _Run:
             if not self._add_tangents(node.box, model, lengths, touched):
                 break
         self._last = (model, lengths)
-        if not above and node.box is self.search._box:
-            self.least = value
         return False
 
     def _check(self, model: FloatArray, lengths: FloatArray) -> None:
@@ -391,7 +382,7 @@ class _Run:
             if float((node.box.high - node.box.low).sum()) > 0.9 * before:
                 return
 
-    def _where(self, box: Box, above: object) -> tuple[int, float]:
+    def _where(self, box: Box) -> tuple[int, float]:
         """(entry, value) at which to cut: where chords are farthest from powers at the last model."""
         model, _ = self._last
         a = model[:-1]

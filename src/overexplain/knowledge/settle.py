@@ -7,7 +7,7 @@ zero, the same program is solved in rationals.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import chain
@@ -15,10 +15,11 @@ from typing import final
 
 import numpy as np
 
-from overexplain.errors import CertificateInvalid, SolverFailed
+from overexplain.errors import SolverFailed
 from overexplain.geometry.arrays import FloatArray
 from overexplain.geometry.hyperplane import NO, YES
-from overexplain.knowledge.checker import Answer, Branched, Term, check_certificate
+from overexplain.knowledge.belief import Belief
+from overexplain.knowledge.checker import Answer, Branched, Term
 from overexplain.knowledge.core import Core
 from overexplain.knowledge.enclosures import Evidence
 from overexplain.knowledge.exact import ONE, ZERO
@@ -26,9 +27,8 @@ from overexplain.knowledge.facts import Facts, OnPlane
 from overexplain.knowledge.program import Program, Solution
 from overexplain.knowledge.smooth import smooth_facts, steepest_weight
 from overexplain.knowledge.terms import TermMaker
-from overexplain.knowledge.ties import Exact, Model, Ties
+from overexplain.knowledge.ties import Exact, Model, Ties, says
 from overexplain.knowledge.verdicts import Verdict
-from overexplain.knowledge.witnesses import check_witness
 
 
 @dataclass(frozen=True)
@@ -70,30 +70,12 @@ class Settler:
     ) -> None:
         self.answers, self.facts, self.core, self.program = answers, facts, core, program
         self.evidence = evidence
+        belief = Belief(answers, evidence)
+        self.proves, self.keeps = belief.proves, belief.keeps
         self.maker = TermMaker(program, answers, evidence)
         self.ties = Ties(program, self.maker, deadline)
         self.centre: Model | None = None
         self.suggest: Callable[[FloatArray], Model | None] = lambda _: None
-
-    # What is believed: only what the checker accepts.
-
-    def proves(self, terms: Sequence[Term], point: Exact | None, verdict: int, reverse: Sequence[Term] = ()) -> bool:
-        """True if the checker accepts the terms."""
-        try:
-            check_certificate(self.answers, terms, point, verdict, reverse=reverse, lengths=self.evidence)
-        except CertificateInvalid:
-            return False
-        return True
-
-    def keeps(self, model: Model | None) -> bool:
-        """True if the checker accepts the model as one that could have given every answer."""
-        if model is None:
-            return False
-        try:
-            check_witness(self.answers, model[0], model[1], lengths=self.evidence)
-        except CertificateInvalid:
-            return False
-        return True
 
     # The log as a whole.
 
@@ -149,7 +131,7 @@ class Settler:
         if self.centre is None:  # irrational lengths and no tolerance: no model can be checked, a certificate can
             stages += [lambda: self._by_float(point, x, YES), lambda: self._by_float(point, x, NO)]
         else:
-            sign = YES if self._says(self.centre, point) >= 0 else NO
+            sign = YES if says(self.centre, point) >= 0 else NO
             if suggest:
                 stages.append(lambda: self._by_suggestion(point, x, sign))
             stages += [
@@ -212,9 +194,6 @@ class Settler:
             self._index = own_label(self.facts)
         return self._index
 
-    def _says(self, model: Model, point: Exact) -> Fraction:
-        return sum((a * v for a, v in zip(model[0], point, strict=True)), -model[1])
-
     def _by_float(self, point: Exact, x: FloatArray, sign: int) -> Settled | None:
         """Settled by a float64 program and a repair, if there is room for one."""
         target = sign * np.append(x, -1.0)
@@ -260,7 +239,7 @@ class Settler:
             share = ZERO if exponent is None else Fraction(2) ** exponent
             mixed = [share * a + (1 - share) * b / other for a, b in zip(here, (*there[0], there[1]), strict=True)]
             model = (mixed[:-1], mixed[-1])
-            said = self._says(model, point)
+            said = says(model, point)
             if (said >= 0 if sign == YES else said < 0) or not any(model[0]):
                 break
             if self.keeps(model):
@@ -286,7 +265,7 @@ class Settler:
         # Not strict: some consistent model has the point on its plane, and the prices of the program are one.
         if sign == NO:
             for model in chain([touching], self.ties.leaning(point)):
-                if model is not None and self._says(model, point) == 0 and self.keeps(model):
+                if model is not None and says(model, point) == 0 and self.keeps(model):
                     return self._disagreement(point, sign, model)
         return None
 
@@ -303,7 +282,7 @@ class Settler:
                 a + share * b for a, b in zip((*model[0], model[1]), (*self.centre[0], self.centre[1]), strict=True)
             ]
             candidate = (mixed[:-1], mixed[-1])
-            said = self._says(candidate, point)
+            said = says(candidate, point)
             if (said < 0 if sign == YES else said >= 0) and self.keeps(candidate):
                 return candidate
         return None
@@ -322,7 +301,7 @@ class Settler:
                         (a * Fraction(v) for a, v in zip(exact, fact.explanation.tolist(), strict=True)), ZERO
                     )
                     model = (exact, through)
-                    if (self._says(model, point) >= 0) != (sign == YES) and self.keeps(model):
+                    if (says(model, point) >= 0) != (sign == YES) and self.keeps(model):
                         return self._disagreement(point, sign, model)
         return None
 
@@ -337,6 +316,6 @@ class Settler:
         for share in (0.9, 0.5, 0.25):
             shift = Fraction(share * min(tolerances) * min(lengths))
             low, high = (normal, self.centre[1] - shift), (normal, self.centre[1] + shift)
-            if self._says(low, point) >= 0 > self._says(high, point) and self.keeps(low) and self.keeps(high):
+            if says(low, point) >= 0 > says(high, point) and self.keeps(low) and self.keeps(high):
                 return Settled(Verdict.UNKNOWN, yes=low, no=high)
         return None

@@ -36,6 +36,11 @@ def references(facts: Facts) -> dict[Norm | Secret, OffPlane]:
     return best
 
 
+def own_lengths(facts: Facts) -> list[tuple[Norm, OffPlane]]:
+    """The balls whose s is a length of its own, neither secret nor t itself, with their references."""
+    return [(b, fact) for b, fact in references(facts).items() if not isinstance(b, Secret) and b != fact.norm]
+
+
 def longest(facts: Facts) -> dict[int, FloatArray]:
     """For the number of each distance with a step a row L with t ≤ L·(a, b): that of the step known best."""
     best: dict[int, tuple[float, FloatArray]] = {}

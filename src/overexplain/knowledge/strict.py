@@ -16,13 +16,12 @@ from scipy.optimize import brentq
 
 from overexplain.errors import SolverFailed
 from overexplain.geometry.arrays import FloatArray
-from overexplain.geometry.norm import Norm
 from overexplain.knowledge.core import Core
 from overexplain.knowledge.facts import Facts, OffPlane, Secret, Steepest
 from overexplain.knowledge.inside import Inside
 from overexplain.knowledge.program import Program
 from overexplain.knowledge.rational_norms import exact_maximizer
-from overexplain.knowledge.shells import references
+from overexplain.knowledge.shells import own_lengths
 from overexplain.knowledge.ties import Model
 
 ROUNDS = 12
@@ -35,11 +34,7 @@ class Strict:
 
     def __init__(self, facts: Facts, core: Core, program: Program) -> None:
         self._facts, self._core, self._program = facts, core, program
-        self._balls: list[tuple[Norm, OffPlane]] = [
-            (ball, fact)
-            for ball, fact in references(facts).items()
-            if not isinstance(ball, Secret) and ball != fact.norm
-        ]
+        self._balls = own_lengths(facts)
         self.inside = Inside(facts, core)
         self.farthest = -np.inf
         """The largest ‖a‖* − s that the last search outward found, relative to ‖a‖*."""

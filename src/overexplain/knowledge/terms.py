@@ -165,7 +165,7 @@ class TermMaker:
         if unit is None:
             return None
         number = self.program.norms.index(unit.norm) if unit.norm is not None else 0
-        lacking = [min(v, ZERO) for v in self._totals([*self.terms(weights, rest), *extra], context)]
+        lacking = [min(v, ZERO) for v in self.totals([*self.terms(weights, rest), *extra], context)]
         for k, amount in enumerate(lacking):
             if amount < 0 and k != number:
                 payer = next((f for f in self.program.facts.off_plane if f.ball == self.program.facts.lengths[k]), None)
@@ -197,7 +197,7 @@ class TermMaker:
                 return k
         raise KeyError((fact, row))
 
-    def _totals(self, terms: Sequence[Term], context: Context | None) -> list[Fraction]:
+    def totals(self, terms: Sequence[Term], context: Context | None) -> list[Fraction]:
         """The right sides added up, one entry a length."""
         total = [ZERO] * len(self.lengths)
         for term in terms:

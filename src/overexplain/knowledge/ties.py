@@ -15,6 +15,7 @@ from typing import final
 import numpy as np
 
 from overexplain.errors import SolverFailed
+from overexplain.geometry.arrays import FloatArray
 from overexplain.geometry.hyperplane import NO
 from overexplain.knowledge.checker import Term
 from overexplain.knowledge.exact import ONE, ZERO, OutOfTime, solve
@@ -24,6 +25,18 @@ from overexplain.knowledge.terms import TermMaker
 
 Exact = tuple[Fraction, ...]
 Model = tuple[list[Fraction], Fraction]
+
+
+def says(model: Model, point: Sequence[Fraction]) -> Fraction:
+    """a·x − b."""
+    return sum((a * v for a, v in zip(model[0], point, strict=True)), -model[1])
+
+
+def as_floats(model: Model) -> FloatArray:
+    """A rational model, its largest entry 1, rounded."""
+    size = max(abs(v) for v in (*model[0], model[1]))
+    return np.array([float(v / size) for v in (*model[0], model[1])])
+
 
 CLOSE = 1e-7
 """Facts that a model keeps with less room than this (relatively) take part from the beginning."""
