@@ -23,6 +23,9 @@ from overexplain.knowledge.solvers import clarabel_of, highs_of, run_highs
 ROOM = 4e-9
 """How far, relatively, models stay away from what bounds them: more than the tolerances of solvers."""
 
+DIGITS = 9
+"""Rows that are equal to so many decimal digits are taken for one: ROOM is more."""
+
 WIDEST = 1e7
 """Coordinates of models are looked for within this."""
 
@@ -36,7 +39,9 @@ class Inside:
         rows = cone.reduced()[0]
         self._basis = core.basis
         size = np.abs(rows).max(axis=1, initial=0.0)[:, None]
-        self._rows = -rows / np.where(size > 0, size, 1.0)  # ≥ 0 from now on
+        rows = -rows / np.where(size > 0, size, 1.0)  # ≥ 0 from now on
+        # Answers repeat what others said, up to their tolerances, which are far within the room that models keep.
+        self._rows = rows[np.sort(np.unique(np.round(rows, DIGITS), axis=0, return_index=True)[1])]
         found = longest(facts)
         self._level = None if not found else next(iter(found.values())) @ core.basis
         p = facts.dimension
@@ -121,15 +126,16 @@ class _Linear:
         low = np.concatenate([[1.0], np.full(len(rows), ROOM), np.zeros(len(matrix) - len(rows) - 1)])
         high = np.append(1.0, np.full(len(matrix) - 1, np.inf))
         self._highs = highs_of(matrix, np.zeros(total), wide_box, (low, high))
-        self._count, self._limited = len(matrix), False
+        self._count, self._limit = len(matrix), np.zeros(d)
+        self._highs.addRow(-np.inf, np.inf, 0, np.zeros(0, dtype=np.int32), np.zeros(0))
 
     def limit(self, row: FloatArray | None, room: float) -> None:
-        """One more row ≥ room, in the place of that of the last time."""
-        if self._limited:
-            self._highs.deleteRows(1, np.array([self._count], dtype=np.int32))
-        self._limited = row is not None
-        if row is not None:
-            self._highs.addRow(room, np.inf, self._d, np.arange(self._d, dtype=np.int32), row)
+        """One more row ≥ room, in the place of that of the last time; its entries are changed, so that the basis stays."""
+        self._highs.changeRowBounds(self._count, -np.inf if row is None else room, np.inf)
+        if row is not None and not np.array_equal(row, self._limit):
+            self._limit = row
+            for j, entry in enumerate(row.tolist()):
+                self._highs.changeCoeff(self._count, j, entry)
 
     def solve(self, cost: FloatArray) -> FloatArray:
         """The least cost·u."""
