@@ -5,7 +5,7 @@ What comes out are candidates in float64; whoever asked has them checked.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from itertools import chain
 from typing import final
 
@@ -90,26 +90,30 @@ class Opponents:
         if found is not None:
             yield found
 
-    def opponents(self, there: FloatArray, target: FloatArray, rooms: Sequence[float] = ROOMS) -> Iterator[FloatArray]:
+    def opponents(self, there: FloatArray, target: FloatArray) -> Iterator[FloatArray]:
         """Models on the other side of the point than the centre, s = ‖a‖* and all, moved towards the centre more and more."""
         yield from self.near(there, target)
         if self.strict.is_linear or len(self.strict.gaps(there)) > 1:
             return
-        if self._outer:  # models beyond that other points needed
-            said = np.array(self._outer) @ target
-            if said.min() < 0:
-                yield from self.between(there, self._outer[int(np.argmin(said))], target)
+        yield from self.with_others(there, target)
         beyond = self.strict.outward(there, target, 0.0)
         if beyond is None:
             return
         depth = abs(float(target @ there)) / float(self.unit_norm.dual(there[:-1]))
-        for room in rooms:  # half the claim's room first: what lies between two models well inside is well inside
+        for room in ROOMS:  # half the claim's room first: what lies between two models well inside is well inside
             beyond = self.strict.outward(beyond, target, room * depth)
             if beyond is None:
                 beyond = there
                 continue
             self._outer = [*self._outer, unit(beyond)][-KEPT:]
             yield from self.between(there, unit(beyond), target)
+
+    def with_others(self, there: FloatArray, target: FloatArray) -> Iterator[FloatArray]:
+        """The same, by models beyond that other points needed."""
+        if self._outer:
+            said = np.array(self._outer) @ target
+            if said.min() < 0:
+                yield from self.between(there, self._outer[int(np.argmin(said))], target)
 
     def against(self, target: FloatArray) -> FloatArray | None:
         """The model of the convex set that says the most against a claim; None if none is found."""

@@ -12,7 +12,7 @@ from dataclasses import replace
 from fractions import Fraction
 from functools import cached_property
 from itertools import chain
-from typing import final
+from typing import NamedTuple, final
 
 import numpy as np
 
@@ -25,7 +25,7 @@ from overexplain.knowledge.core import find_core
 from overexplain.knowledge.enclosures import Evidence
 from overexplain.knowledge.exact import ONE
 from overexplain.knowledge.facts import Facts, OffPlane, OnPlane, Secret, Steepest
-from overexplain.knowledge.opponents import ROOMS, Opponents, unit
+from overexplain.knowledge.opponents import Opponents, unit
 from overexplain.knowledge.program import Program, Solution
 from overexplain.knowledge.search import Search
 from overexplain.knowledge.settle import UNDECIDED, Settled, own_label
@@ -37,6 +37,17 @@ from overexplain.knowledge.verdicts import Verdict
 
 CLOSE = 0.05
 """How near a search for models beyond must have come for cases to be looked at, if only a model is asked for."""
+
+
+TRIED = 4096
+"""Points about which `learn` found nothing that are remembered."""
+
+
+class _Tried(NamedTuple):
+    """What a search that found no model against a claim saw: the convex set's own, and how near one beyond came."""
+
+    there: FloatArray
+    farthest: float
 
 
 @final
@@ -70,6 +81,7 @@ class RobustSettler:
         self.models = Opponents(self.strict, self.whole)
         self._deadline = deadline
         self._own = own_label(facts)
+        self._tried: dict[Exact, _Tried] = {}
 
     def limit(self, deadline: float | None) -> None:
         """Stop at this time (time.monotonic)."""
@@ -119,8 +131,13 @@ class RobustSettler:
         target = sign * np.append(x, -1.0)
         there = self.models.against(target)
         if there is not None and target @ there < 0:
-            settled = self._open(self.models.opponents(there, target, ROOMS[::2]), point, sign)
-            return {}, [] if settled is None else [m for m in (settled.yes, settled.no) if m is not None]
+            settled = self._open(self.models.opponents(there, target), point, sign)
+            if settled is not None:
+                return {}, [m for m in (settled.yes, settled.no) if m is not None]
+            self._tried[point] = _Tried(there, self.strict.farthest)
+            if len(self._tried) > TRIED:
+                del self._tried[next(iter(self._tried))]
+            return {}, []
         try:
             solution = self.program.solve(target)
         except SolverFailed:
@@ -179,20 +196,25 @@ class RobustSettler:
 
     def _claim(self, point: Exact, x: FloatArray, sign: int) -> Settled | None:
         target = sign * np.append(x, -1.0)
-        there = self.models.against(target)
+        tried = self._tried.pop(point, None)
+        there = self.models.against(target) if tried is None else tried.there
         is_open = there is not None and float(target @ there) < 0 and self.centre is not None
         settled = None
         if not is_open or self.whole is not self.program:  # (a weaker set may still prove less than the model shows)
             settled = self._proved(target, point, sign)
         if settled is None and there is not None and is_open:
-            settled = self._open(self.models.opponents(there, target), point, sign)
+            if tried is None:
+                settled = self._open(self.models.opponents(there, target), point, sign)
+                tried = _Tried(there, self.strict.farthest)
+            else:
+                settled = self._open(self.models.with_others(there, target), point, sign)
             if settled is None and self._is_shown:
                 settled = self._open(self.strict.shown(x), point, sign, as_it_is=True)
             if settled is None and self.whole is self.program and self._is_shown:
                 # A core that is only nearly right may show a model that is none.
                 settled = self._proved(target, point, sign)
             if settled is None and self.search.applies:
-                settled = self._by_cases(there, target, point, x, sign)
+                settled = self._by_cases(tried, target, point, x, sign)
         if settled is None and not (is_open and self.search.applies):
             settled = self._proved_by_less(target, point, sign)
         if settled is None and self.centre is not None and (self.strict.is_linear or not is_open):
@@ -289,7 +311,7 @@ class RobustSettler:
         return Search(self.facts, self.whole, maker)
 
     def _by_cases(
-        self, there: FloatArray, target: FloatArray, point: Exact, x: FloatArray, sign: int
+        self, tried: _Tried, target: FloatArray, point: Exact, x: FloatArray, sign: int
     ) -> Settled | None:
         if self.by_cases:
             outcome = self.search.decide(x, point, sign, self._deadline)
@@ -298,12 +320,12 @@ class RobustSettler:
             beyond = outcome.beyond
         else:
             # A few cases show more than a search that came close; one that stayed far away has most likely nothing to find.
-            beyond = self.search.beyond(target, self._deadline) if self.strict.farthest > -CLOSE else None
+            beyond = self.search.beyond(target, self._deadline) if tried.farthest > -CLOSE else None
         if beyond is None:
             return None
         beyond = unit(beyond)
         return self._open(
-            chain(self.models.near(beyond, target), self.models.between(there, beyond, target)), point, sign
+            chain(self.models.near(beyond, target), self.models.between(tried.there, beyond, target)), point, sign
         )
 
     def _open(

@@ -33,7 +33,7 @@ from overexplain.knowledge.ties import Exact
 MOST_LEAVES = 2000
 """Cases that are looked at before a point is left undecided."""
 
-FEW_LEAVES = 3
+FEW_LEAVES = 2
 """Cases that are looked at for a model alone."""
 
 TANGENTS = 8
@@ -237,8 +237,9 @@ class _Run:
         if not self._try(node, ()):
             if narrow and not flat:
                 self._narrow(node, ())
-            if node.empty is None and not self._try(node, ()):
-                self._split(node, (), flat[:1])
+                if node.empty is not None or self._try(node, ()):
+                    return node
+            self._split(node, (), flat[:1])
         return node
 
     def _split(self, node: Node, above: tuple[tuple[FloatArray, FloatArray, Term], ...], flat: list[int]) -> None:
