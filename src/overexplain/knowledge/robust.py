@@ -38,6 +38,8 @@ from overexplain.knowledge.verdicts import Verdict
 CLOSE = 0.05
 """How near a search for models beyond must have come for cases to be looked at, if only a model is asked for."""
 
+VAIN = 16
+"""After so many points in a row whose cases showed no model, those of others are not looked at for one."""
 
 TRIED = 4096
 """Points about which `learn` found nothing that are remembered."""
@@ -81,6 +83,7 @@ class RobustSettler:
         self.models = Opponents(self.strict, self.whole)
         self._deadline = deadline
         self._own = own_label(facts)
+        self._vain = 0
         self._tried: dict[Exact, _Tried] = {}
 
     def limit(self, deadline: float | None) -> None:
@@ -320,7 +323,9 @@ class RobustSettler:
             beyond = outcome.beyond
         else:
             # A few cases show more than a search that came close; one that stayed far away has most likely nothing to find.
-            beyond = self.search.beyond(target, self._deadline) if tried.farthest > -CLOSE else None
+            is_worth = tried.farthest > -CLOSE and self._vain < VAIN
+            beyond = self.search.beyond(target, self._deadline) if is_worth else None
+            self._vain = 0 if beyond is not None else self._vain + is_worth
         if beyond is None:
             return None
         beyond = unit(beyond)

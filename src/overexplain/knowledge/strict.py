@@ -76,10 +76,11 @@ class Strict:
     def between(self, inner: FloatArray, outer: FloatArray) -> FloatArray | None:
         """The model on the segment with s = ‖a‖*; inner has s ≥ ‖a‖*, outer s ≤ ‖a‖* (one ball only)."""
         inner, outer = (self._core.basis @ self._core.coordinates(w) for w in (inner, outer))
-        if self.gaps(inner)[0] > 0 or self.gaps(outer)[0] < 0:
+        low, high = (float(self.gaps(w)[0]) for w in (inner, outer))
+        if low > 0 or high < 0:
             return None
-        if self.gaps(inner)[0] == 0 or self.gaps(outer)[0] == 0:
-            return inner if self.gaps(inner)[0] == 0 else outer
+        if low == 0 or high == 0:
+            return inner if low == 0 else outer
         share = brentq(lambda v: float(self.gaps((1 - v) * inner + v * outer)[0]), 0.0, 1.0, xtol=1e-16, rtol=1e-15)
         return np.asarray((1 - share) * inner + share * outer)
 

@@ -18,6 +18,7 @@ from overexplain.errors import SolverFailed
 from overexplain.geometry.arrays import FloatArray
 from overexplain.geometry.hyperplane import NO
 from overexplain.knowledge.checker import Term
+from overexplain.knowledge.enclosures import dot
 from overexplain.knowledge.exact import ONE, ZERO, OutOfTime, solve
 from overexplain.knowledge.program import Program
 from overexplain.knowledge.rational_norms import exact_maximizer
@@ -29,7 +30,7 @@ Model = tuple[list[Fraction], Fraction]
 
 def says(model: Model, point: Sequence[Fraction]) -> Fraction:
     """a·x − b."""
-    return sum((a * v for a, v in zip(model[0], point, strict=True)), -model[1])
+    return dot(model[0], point) - model[1]
 
 
 def as_floats(model: Model) -> FloatArray:
