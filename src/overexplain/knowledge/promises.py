@@ -127,6 +127,17 @@ class Answer:
         """The point as whole numbers over one denominator."""
         return whole(self.point)
 
+    @cached_property
+    def whole_explanation(self) -> tuple[tuple[int, ...], int]:
+        """The same of x'."""
+        assert self.explanation is not None
+        return whole(self.explanation)
+
+    @cached_property
+    def whole_step(self) -> tuple[tuple[int, ...], int]:
+        """The same of w."""
+        return whole(self.step)
+
     @property
     def is_used(self) -> bool:
         """True if the explanation says anything.

@@ -42,7 +42,9 @@ class Screens:
     def settle(self, points: FloatArray, found: NDArray[np.int8], deadline: float | None) -> None:
         """Fill in the codes of OPEN points as far as rounds of learning settle them."""
         rng = np.random.default_rng(0)
-        todo = self._look(points, found, np.flatnonzero(found == OPEN))
+        todo = np.flatnonzero(found == OPEN)
+        if self._touching:  # otherwise the region has seen them
+            todo = self._look(points, found, todo)
         fresh = todo  # those that nothing has been learnt from
         while len(fresh) > FEW and (deadline is None or time.monotonic() < deadline):
             sample = rng.choice(fresh, min(ROUND, len(fresh)), replace=False)

@@ -35,6 +35,7 @@ class Strict:
     def __init__(self, facts: Facts, core: Core, program: Program) -> None:
         self._facts, self._core, self._program = facts, core, program
         self._balls = own_lengths(facts)
+        self._duals = [ball.dual for ball, _ in self._balls]
         self.inside = Inside(facts, core)
         self.farthest = -np.inf
         """The largest ‖a‖* − s that the last search outward found, relative to ‖a‖*."""
@@ -51,8 +52,8 @@ class Strict:
     def gaps(self, w: FloatArray) -> FloatArray:
         """‖a‖* − s for every ball, relative to ‖a‖*; s is what the reference answer says."""
         found = []
-        for ball, fact in self._balls:
-            size = float(ball.dual(w[:-1]))
+        for (_, fact), dual in zip(self._balls, self._duals, strict=True):
+            size = float(dual(w[:-1]))
             found.append((size - float(fact.behind @ w) / fact.radius) / (size or 1.0))
         return np.array(found)
 
@@ -136,6 +137,8 @@ class Strict:
             if gap <= most + 1e-6:
                 break
             best, most, a = w, gap, w[:-1]
+            if most >= 0:
+                break
         self.farthest = most
         return best if most >= 0 else None
 

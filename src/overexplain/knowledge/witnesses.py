@@ -18,7 +18,6 @@ from overexplain.knowledge.enclosures import (
     Length,
     NotEnclosed,
     Vector,
-    dot,
     dual_spec,
     enclose,
     is_aligned,
@@ -86,6 +85,7 @@ class _Model:
 
     def __init__(self, normal: Vector, offset: Fraction, evidence: Evidence) -> None:
         self.normal, self.offset, self.evidence = normal, offset, evidence
+        self.weights, self.scale = whole(normal)
         self.sizes: list[tuple[Any, Enclosure, Fraction | None]] = []
         self.reaches: list[_Reach] = []
 
@@ -100,6 +100,11 @@ class _Model:
         self.sizes.append((distance, size, squared))
         return size, squared
 
+    def along(self, vector: tuple[tuple[int, ...], int]) -> Fraction:
+        """a·v for a v in whole numbers over one denominator."""
+        numbers, below = vector
+        return Fraction(sum(map(mul, self.weights, numbers)), self.scale * below)
+
     def keeps(self, answer: Answer, own: Fraction) -> bool:
         """True if the model keeps the facts of an explained row; `own` is a·x − b."""
         return self._keeps_plain(answer, own) if answer.is_plain else self._keeps_robust(answer, own)
@@ -107,7 +112,7 @@ class _Model:
     def _keeps_plain(self, answer: Answer, own: Fraction) -> bool:
         assert answer.explanation is not None
         y = 1 if own >= 0 else -1
-        across = dot(self.normal, answer.explanation) - self.offset
+        across = self.along(answer.whole_explanation) - self.offset
         if answer.distance is None or answer.slack is None:
             return across == 0 if answer.slack == 0 else -y * across >= 0
         numbers = promise(answer, self.evidence, strong=True)
@@ -139,7 +144,7 @@ class _Model:
                 return False
         if answer.reach is None:
             return True
-        beyond = -y * (dot(self.normal, answer.explanation) - self.offset)
+        beyond = -y * (self.along(answer.whole_explanation) - self.offset)
         size = self.size(answer.distance)[0] if has_lengths else (ZERO, ZERO)
         room = numbers.tolerance * size[0]
         # y·own + reach ≥ margin·t follows from an equality and an exact direction: a·x = a·x' − a·w.
@@ -168,7 +173,7 @@ class _Model:
 
     def _is_steepest(self, answer: Answer, y: int, numbers: Promise) -> bool:
         """True if it is, up to the tolerance."""
-        down = -y * dot(self.normal, answer.step)
+        down = -y * self.along(answer.whole_step)
         return numbers.steepness <= 0 or self._reaches(answer.distance, down, numbers.steepness, numbers.squared)
 
     def _reaches(self, distance: Any, value: Fraction, bound: Fraction, bound_squared: Fraction | None) -> bool:
