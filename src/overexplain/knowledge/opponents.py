@@ -26,7 +26,7 @@ NEAR = 1e-3
 KEPT = 64
 """Models with s ≤ ‖a‖* that are tried for the next points, too."""
 
-ROOMS = (0.5, 0.05, 1e-3, 1e-6)
+LEAST = 1e-6
 """How much of the room below the plane, that a model leaves a point, one beyond it must leave as well."""
 
 
@@ -95,25 +95,35 @@ class Opponents:
         yield from self.near(there, target)
         if self.strict.is_linear or len(self.strict.gaps(there)) > 1:
             return
-        yield from self.with_others(there, target)
-        beyond = self.strict.outward(there, target, 0.0)
+        yield from self._with_others(there, target)
+        yield from self._found_outward(there, there, target)
+
+    def more_opponents(self, there: FloatArray, target: FloatArray) -> Iterator[FloatArray]:
+        """The same, looked for from where the search for other points ended: ‖a‖* − s has more than one peak."""
+        yield from self._with_others(there, target)
+        if self._outer:
+            yield from self._found_outward(self._nearest(target), there, target)
+
+    def _with_others(self, there: FloatArray, target: FloatArray) -> Iterator[FloatArray]:
+        """Models that one beyond, which another point needed, shows."""
+        if self._outer and target @ self._nearest(target) < 0:
+            yield from self.between(there, self._nearest(target), target)
+
+    def _nearest(self, target: FloatArray) -> FloatArray:
+        """The model beyond that says the most against a claim."""
+        return self._outer[int(np.argmin(np.array(self._outer) @ target))]
+
+    def _found_outward(self, start: FloatArray, there: FloatArray, target: FloatArray) -> Iterator[FloatArray]:
+        """Models between one of the convex set and those that a search for models beyond finds."""
+        depth = abs(float(target @ there)) / float(self.unit_norm.dual(there[:-1]))
+        beyond = self.strict.outward(start, target, LEAST * depth)
         if beyond is None:
             return
-        depth = abs(float(target @ there)) / float(self.unit_norm.dual(there[:-1]))
-        for room in ROOMS:  # half the claim's room first: what lies between two models well inside is well inside
-            beyond = self.strict.outward(beyond, target, room * depth)
-            if beyond is None:
-                beyond = there
-                continue
-            self._outer = [*self._outer, unit(beyond)][-KEPT:]
-            yield from self.between(there, unit(beyond), target)
-
-    def with_others(self, there: FloatArray, target: FloatArray) -> Iterator[FloatArray]:
-        """The same, by models beyond that other points needed."""
-        if self._outer:
-            said = np.array(self._outer) @ target
-            if said.min() < 0:
-                yield from self.between(there, self._outer[int(np.argmin(said))], target)
+        deepest = self.strict.deepest(beyond, target)
+        for share in (0.0, 0.5, 1.0):
+            outer = unit((1 - share) * deepest + share * beyond)
+            self._outer = [*self._outer, outer][-KEPT:]
+            yield from self.between(there, outer, target)
 
     def against(self, target: FloatArray) -> FloatArray | None:
         """The model of the convex set that says the most against a claim; None if none is found."""

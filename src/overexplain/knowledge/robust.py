@@ -12,7 +12,7 @@ from dataclasses import replace
 from fractions import Fraction
 from functools import cached_property
 from itertools import chain
-from typing import NamedTuple, final
+from typing import final
 
 import numpy as np
 
@@ -35,21 +35,8 @@ from overexplain.knowledge.terms import TermMaker
 from overexplain.knowledge.ties import Exact, Model, Ties, as_floats, says
 from overexplain.knowledge.verdicts import Verdict
 
-CLOSE = 0.05
-"""How near a search for models beyond must have come for cases to be looked at, if only a model is asked for."""
-
-VAIN = 16
-"""After so many points in a row whose cases showed no model, those of others are not looked at for one."""
-
 TRIED = 4096
 """Points about which `learn` found nothing that are remembered."""
-
-
-class _Tried(NamedTuple):
-    """What a search that found no model against a claim saw: the convex set's own, and how near one beyond came."""
-
-    there: FloatArray
-    farthest: float
 
 
 @final
@@ -83,8 +70,7 @@ class RobustSettler:
         self.models = Opponents(self.strict, self.whole)
         self._deadline = deadline
         self._own = own_label(facts)
-        self._vain = 0
-        self._tried: dict[Exact, _Tried] = {}
+        self._tried: dict[Exact, FloatArray] = {}
 
     def limit(self, deadline: float | None) -> None:
         """Stop at this time (time.monotonic)."""
@@ -137,7 +123,7 @@ class RobustSettler:
             settled = self._open(self.models.opponents(there, target), point, sign)
             if settled is not None:
                 return {}, [m for m in (settled.yes, settled.no) if m is not None]
-            self._tried[point] = _Tried(there, self.strict.farthest)
+            self._tried[point] = there
             if len(self._tried) > TRIED:
                 del self._tried[next(iter(self._tried))]
             return {}, []
@@ -200,7 +186,7 @@ class RobustSettler:
     def _claim(self, point: Exact, x: FloatArray, sign: int) -> Settled | None:
         target = sign * np.append(x, -1.0)
         tried = self._tried.pop(point, None)
-        there = self.models.against(target) if tried is None else tried.there
+        there = self.models.against(target) if tried is None else tried
         is_open = there is not None and float(target @ there) < 0 and self.centre is not None
         settled = None
         if not is_open or self.whole is not self.program:  # (a weaker set may still prove less than the model shows)
@@ -208,16 +194,15 @@ class RobustSettler:
         if settled is None and there is not None and is_open:
             if tried is None:
                 settled = self._open(self.models.opponents(there, target), point, sign)
-                tried = _Tried(there, self.strict.farthest)
-            else:
-                settled = self._open(self.models.with_others(there, target), point, sign)
+            if settled is None:
+                settled = self._open(self.models.more_opponents(there, target), point, sign)
             if settled is None and self._is_shown:
                 settled = self._open(self.strict.shown(x), point, sign, as_it_is=True)
             if settled is None and self.whole is self.program and self._is_shown:
                 # A core that is only nearly right may show a model that is none.
                 settled = self._proved(target, point, sign)
-            if settled is None and self.search.applies:
-                settled = self._by_cases(tried, target, point, x, sign)
+            if settled is None and self.by_cases and self.search.applies:
+                settled = self._by_cases(there, target, point, x, sign)
         if settled is None and not (is_open and self.search.applies):
             settled = self._proved_by_less(target, point, sign)
         if settled is None and self.centre is not None and (self.strict.is_linear or not is_open):
@@ -314,23 +299,16 @@ class RobustSettler:
         return Search(self.facts, self.whole, maker)
 
     def _by_cases(
-        self, tried: _Tried, target: FloatArray, point: Exact, x: FloatArray, sign: int
+        self, there: FloatArray, target: FloatArray, point: Exact, x: FloatArray, sign: int
     ) -> Settled | None:
-        if self.by_cases:
-            outcome = self.search.decide(x, point, sign, self._deadline)
-            if outcome.branches is not None and self.proves((), point, sign, branches=outcome.branches):
-                return Settled(Verdict(sign), branches=outcome.branches)
-            beyond = outcome.beyond
-        else:
-            # A few cases show more than a search that came close; one that stayed far away has most likely nothing to find.
-            is_worth = tried.farthest > -CLOSE and self._vain < VAIN
-            beyond = self.search.beyond(target, self._deadline) if is_worth else None
-            self._vain = 0 if beyond is not None else self._vain + is_worth
-        if beyond is None:
+        outcome = self.search.decide(x, point, sign, self._deadline)
+        if outcome.branches is not None and self.proves((), point, sign, branches=outcome.branches):
+            return Settled(Verdict(sign), branches=outcome.branches)
+        if outcome.beyond is None:
             return None
-        beyond = unit(beyond)
+        beyond = unit(outcome.beyond)
         return self._open(
-            chain(self.models.near(beyond, target), self.models.between(tried.there, beyond, target)), point, sign
+            chain(self.models.near(beyond, target), self.models.between(there, beyond, target)), point, sign
         )
 
     def _open(

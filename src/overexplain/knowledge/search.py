@@ -33,9 +33,6 @@ from overexplain.knowledge.ties import Exact
 MOST_LEAVES = 2000
 """Cases that are looked at before a point is left undecided."""
 
-FEW_LEAVES = 2
-"""Cases that are looked at for a model alone."""
-
 TANGENTS = 8
 """Tangents to s^κ that one case may add."""
 
@@ -134,7 +131,7 @@ class Search:
     def _decide(
         self, target: FloatArray, claim: Sequence[Fraction], denied: Fact | None, deadline: float | None
     ) -> Outcome:
-        run = _Run(self, target, deadline, MOST_LEAVES)
+        run = _Run(self, target, deadline)
         try:
             root = run.whole()
         except _Beyond as found:
@@ -147,17 +144,6 @@ class Search:
             return Outcome()
         branch = replace(branch, bounds=(*self._maker.bounds, *branch.bounds))
         return Outcome(Branched(self._maker.unit_row, branch))
-
-    def beyond(self, target: FloatArray, deadline: float | None) -> FloatArray | None:
-        """A model with s ≤ ‖a‖* and target·(a, b) < 0, if one shows up soon."""
-        run = _Run(self, target, deadline, FEW_LEAVES, tangents=2)
-        try:
-            run.whole(narrow=False)
-        except _Beyond as found:
-            return found.model
-        except SolverFailed:
-            pass
-        return None
 
     # Proofs in rationals.
 
@@ -221,21 +207,19 @@ class Search:
 class _Run:
     """One claim: the tree of its cases in float64."""
 
-    def __init__(
-        self, search: Search, target: FloatArray, deadline: float | None, most: int, tangents: int = TANGENTS
-    ) -> None:
-        self.search, self.target, self.deadline, self.most, self.tangents = search, target, deadline, most, tangents
+    def __init__(self, search: Search, target: FloatArray, deadline: float | None) -> None:
+        self.search, self.target, self.deadline = search, target, deadline
         self.leaves = 0
         facts = search._facts
         self.norms = {facts.norms.index(ball): row for ball, row in search._balls.items()}
         self.shapes = {n: dual_exponent(facts.norms[n], facts.dimension) for n in self.norms}
 
-    def whole(self, narrow: bool = True) -> Node:
+    def whole(self) -> Node:
         """The tree of all cases, every one closed; SolverFailed if that takes too long."""
         node = Node(self.search._box)
         flat = [n for n, shape in self.shapes.items() if shape is not None and np.isinf(shape[0])]
         if not self._try(node, ()):
-            if narrow and not flat:
+            if not flat:
                 self._narrow(node, ())
                 if node.empty is not None or self._try(node, ()):
                     return node
@@ -316,11 +300,11 @@ class _Run:
     def _try(self, node: Node, above: tuple[tuple[FloatArray, FloatArray, Term], ...]) -> bool:
         """True if the case is closed: no model of its box is against the claim."""
         self.leaves += 1
-        if self.leaves > self.most:
+        if self.leaves > MOST_LEAVES:
             raise SolverFailed("too many cases")
         touched: dict[int, list[float]] = {number: [] for number in self.norms}
         scale = float(np.abs(np.ldexp(self.target, self.search._program.exponents)).max()) or 1.0
-        for _ in range(self.tangents):
+        for _ in range(TANGENTS):
             terms = self._confine(node.box, above, self._chords(node.box, touched))
             value, draft, model, lengths = self._solve(self.target, terms)
             if value > 1e-9 * scale:

@@ -18,7 +18,7 @@ from overexplain.errors import SolverFailed
 from overexplain.geometry.arrays import FloatArray
 from overexplain.knowledge.core import Core
 from overexplain.knowledge.facts import Facts, OffPlane, Secret, Steepest
-from overexplain.knowledge.inside import Inside
+from overexplain.knowledge.inside import ROOM, Inside
 from overexplain.knowledge.program import Program
 from overexplain.knowledge.rational_norms import exact_maximizer
 from overexplain.knowledge.shells import own_lengths
@@ -37,8 +37,6 @@ class Strict:
         self._balls = own_lengths(facts)
         self._duals = [ball.dual for ball, _ in self._balls]
         self.inside = Inside(facts, core)
-        self.farthest = -np.inf
-        """The largest ‖a‖* − s that the last search outward found, relative to ‖a‖*."""
         self._labels = facts.queries()
         up = np.append(np.zeros(facts.dimension), 1.0)
         way = core.coordinates(up) if core.basis.shape[1] else np.zeros(0)
@@ -125,7 +123,7 @@ class Strict:
         if len(self._balls) != 1 or not self.inside.applies:
             return None
         ball, fact = self._balls[0]
-        best, most = None, -np.inf
+        most = -np.inf
         a = start[:-1]
         for _ in range(ROUNDS):
             g = np.asarray(ball.maximizer(a)) if a.any() else a
@@ -136,11 +134,19 @@ class Strict:
             gap = float(self.gaps(w)[0])
             if gap <= most + 1e-6:
                 break
-            best, most, a = w, gap, w[:-1]
-            if most >= 0:
-                break
-        self.farthest = most
-        return best if most >= 0 else None
+            if gap >= 0:
+                return w
+            most, a = gap, w[:-1]
+        return None
+
+    def deepest(self, beyond: FloatArray, target: FloatArray) -> FloatArray:
+        """The model with the least target·(a, b) among those that one with s ≤ ‖a‖* shows: s is at most the slope of ‖a‖* there."""
+        ball, fact = self._balls[0]
+        g = np.append(ball.maximizer(beyond[:-1]), 0.0)
+        try:
+            return self.inside.beyond(target, fact.behind / fact.radius - g, ROOM)
+        except SolverFailed:
+            return beyond
 
     def fitted(self, w: FloatArray) -> FloatArray:
         """The model near w that keeps all equalities best, each in units of its tolerance (Gauss–Newton).
