@@ -37,7 +37,7 @@ class Opponents:
     def __init__(self, strict: Strict, program: Program) -> None:
         self.strict, self._program = strict, program
         self.centre = np.zeros(0)
-        self._outer: list[FloatArray] = []
+        self._outer = np.zeros((0, program.facts.dimension + 1))
 
     def first_models(self, inside: list[FloatArray]) -> Iterator[FloatArray]:
         """Models to begin with: from some inside, from what smooth steps show, and between those that cone programs find."""
@@ -101,17 +101,17 @@ class Opponents:
     def more_opponents(self, there: FloatArray, target: FloatArray) -> Iterator[FloatArray]:
         """The same, looked for from where the search for other points ended: ‖a‖* − s has more than one peak."""
         yield from self._with_others(there, target)
-        if self._outer:
+        if len(self._outer):
             yield from self._found_outward(self._nearest(target), there, target)
 
     def _with_others(self, there: FloatArray, target: FloatArray) -> Iterator[FloatArray]:
         """Models that one beyond, which another point needed, shows."""
-        if self._outer and target @ self._nearest(target) < 0:
+        if len(self._outer) and target @ self._nearest(target) < 0:
             yield from self.between(there, self._nearest(target), target)
 
     def _nearest(self, target: FloatArray) -> FloatArray:
         """The model beyond that says the most against a claim."""
-        return self._outer[int(np.argmin(np.array(self._outer) @ target))]
+        return np.asarray(self._outer[np.argmin(self._outer @ target)])
 
     def _found_outward(self, start: FloatArray, there: FloatArray, target: FloatArray) -> Iterator[FloatArray]:
         """Models between one of the convex set and those that a search for models beyond finds."""
@@ -122,7 +122,7 @@ class Opponents:
         deepest = self.strict.deepest(beyond, target)
         for share in (0.0, 0.5, 1.0):
             outer = unit((1 - share) * deepest + share * beyond)
-            self._outer = [*self._outer, outer][-KEPT:]
+            self._outer = np.vstack([self._outer, outer])[-KEPT:]
             yield from self.between(there, outer, target)
 
     def against(self, target: FloatArray) -> FloatArray | None:

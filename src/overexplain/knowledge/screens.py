@@ -44,7 +44,7 @@ class Screens:
         rng = np.random.default_rng(0)
         todo = np.flatnonzero(found == OPEN)
         if self._touching:  # otherwise the region has seen them
-            todo = self._look(points, found, todo)
+            todo = self._look(points, found, todo, True)
         fresh = todo  # those that nothing has been learnt from
         while len(fresh) > FEW and (deadline is None or time.monotonic() < deadline):
             sample = rng.choice(fresh, min(ROUND, len(fresh)), replace=False)
@@ -52,16 +52,19 @@ class Screens:
             for i in sample:
                 if not self._pool.disagree(points[i : i + 1])[0]:
                     self._learn(points[i])
-            if sum(map(len, self._touching.values())) > rows:
+            has_rows = sum(map(len, self._touching.values())) > rows
+            if has_rows:
                 self.region = Region(self.region.facts, self._touching)
-            left = self._look(points, found, todo)
+            left = self._look(points, found, todo, has_rows)
             if len(left) > len(todo) - WORTH * len(sample):
                 return
             todo, fresh = left, np.setdiff1d(np.intersect1d(fresh, left, assume_unique=True), sample)
 
-    def _look(self, points: FloatArray, found: NDArray[np.int8], todo: NDArray[np.intp]) -> NDArray[np.intp]:
-        """The points that are still open after another look by the region and the pool."""
-        codes = self.region.codes(points[todo])
+    def _look(
+        self, points: FloatArray, found: NDArray[np.int8], todo: NDArray[np.intp], has_rows: bool
+    ) -> NDArray[np.intp]:
+        """The points that are still open after another look by the pool, and by the region if that has new rows."""
+        codes = self.region.codes(points[todo]) if has_rows else found[todo]
         codes[np.abs(codes) != 1] = OPEN
         codes[(codes == OPEN) & self._pool.disagree(points[todo])] = Verdict.UNKNOWN
         found[todo] = codes
