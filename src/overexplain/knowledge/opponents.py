@@ -93,7 +93,7 @@ class Opponents:
     def opponents(self, there: FloatArray, target: FloatArray) -> Iterator[FloatArray]:
         """Models on the other side of the point than the centre, s = ‖a‖* and all, moved towards the centre more and more."""
         yield from self.near(there, target)
-        if self.strict.is_linear or len(self.strict.gaps(there)) > 1:
+        if self.strict.is_linear or len(self.strict.gaps(there)) > 1 or self._program.conic is None:
             return
         yield from self._with_others(there, target)
         yield from self._found_outward(there, there, target)
