@@ -1,11 +1,13 @@
 # Two commands are all a newcomer needs: `make demo` and `make test`. Both set themselves up in .venv.
-PYTHON ?= $(shell command -v python3.11 || command -v python3)
-VENV   := .venv
-BIN    := $(VENV)/bin
-PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
-PYTEST := $(BIN)/python -m pytest
+PYTHON  ?= $(shell command -v python3.11 || command -v python3)
+VENV    := .venv
+BIN     := $(VENV)/bin
+DICE    := .venv-dice
+INSTALL := -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
+PIP     := $(BIN)/python $(INSTALL)
+PYTEST  := $(BIN)/python -m pytest
 
-.PHONY: demo test check test-system soak bench-extraction bench-certify bench-robust figures-robust readme clean
+.PHONY: demo test check test-system test-dice soak bench-extraction bench-certify bench-robust figures-robust readme clean
 
 demo: $(VENV)/.runs
 	$(BIN)/overexplain demo
@@ -22,6 +24,10 @@ check: $(VENV)/.checks
 
 test-system: $(VENV)/.tests
 	$(PYTEST) -m system
+
+# Live dice-ml, in an environment of its own: it brings much that nothing else here needs.
+test-dice: $(DICE)/.tests
+	$(DICE)/bin/python -m pytest tests_live/dice
 
 # A long campaign, not part of CI: new random examples, many times as many.
 soak: $(VENV)/.tests
@@ -59,5 +65,10 @@ $(VENV)/.checks: $(BIN)/python pyproject.toml constraints.txt
 	$(PIP) --editable '.[test,check]'
 	@touch $@ $(VENV)/.runs $(VENV)/.tests
 
+$(DICE)/.tests: pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(DICE)
+	$(DICE)/bin/python $(INSTALL) --editable '.[dice]' pytest
+	@touch $@
+
 clean:
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) $(DICE) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
