@@ -72,6 +72,11 @@ class ModelOracle:
         return self._plane.dimension
 
     @property
+    def hyperplane(self) -> Hyperplane:
+        """The model itself: for wrappers that need it, not for those who ask."""
+        return self._plane
+
+    @property
     def mechanism(self) -> Mechanism:
         """The published terms."""
         return self._published

@@ -9,9 +9,9 @@ from numpy.typing import ArrayLike
 
 from overexplain.errors import BudgetExhausted
 from overexplain.geometry.arrays import as_budget
-from overexplain.geometry.mechanism import Mechanism
 from overexplain.log.querylog import QueryLog, Status
 from overexplain.oracles.protocol import Oracle, checked_explanation
+from overexplain.oracles.wrapper import Wrapper
 
 
 def rows_of(x: ArrayLike) -> int:
@@ -19,28 +19,12 @@ def rows_of(x: ArrayLike) -> int:
     return len(np.asarray(x)) if np.ndim(x) == 2 else 1
 
 
-class _Wrapper:
-    """What every wrapper passes on unchanged."""
-
-    def __init__(self, oracle: Oracle) -> None:
-        self.wrapped = oracle
-
-    @property
-    def dimension(self) -> int:
-        """The number of features."""
-        return self.wrapped.dimension
-
-    @property
-    def mechanism(self) -> Mechanism | None:
-        """The published terms of the wrapped oracle."""
-        return self.wrapped.mechanism
-
-
 @final
-class Recorded(_Wrapper):
+class Recorded(Wrapper):
     """Passes every question on and appends the answer to `log`.
 
     >>> from overexplain.geometry.hyperplane import Hyperplane
+    >>> from overexplain.geometry.mechanism import Mechanism
     >>> from overexplain.oracles.exact import ModelOracle
     >>> service = Recorded(ModelOracle(Hyperplane([1.0, 0.0], 1.0), Mechanism("l2")))
     >>> _ = service.explain([0.0, 0.0])
@@ -75,7 +59,7 @@ class Recorded(_Wrapper):
 
 
 @final
-class Budgeted(_Wrapper):
+class Budgeted(Wrapper):
     """Passes at most `budget` questions on (labels and explanations alike; every row of a batch counts).
 
     A question that would exceed the budget is refused *before* it is sent: BudgetExhausted, with the wrapped oracle's log.
