@@ -80,14 +80,18 @@ class NoExplanation(OracleError):
 class BrokenPromise(OracleError):
     """The answers contradict the declared mechanism.
 
-    `fact` names the fact that fails, `excess` by how much it misses (in the distance's own unit), `row` which answer shows it.
+    `fact` names the fact that fails, `excess` by how much it misses (in the distance's own unit), `row` which answer shows it,
+    `rows` all of them.
     """
 
-    def __init__(self, message: str, *, fact: str = "", excess: float = 0.0, row: int | None = None) -> None:
+    def __init__(
+        self, message: str, *, fact: str = "", excess: float = 0.0, row: int | None = None, rows: tuple[int, ...] = ()
+    ) -> None:
         super().__init__(message)
         self.fact = fact
         self.excess = excess
-        self.row = row
+        self.rows = rows if rows or row is None else (row,)
+        self.row = self.rows[0] if self.rows else None
 
 
 class InconsistentLog(OverexplainError):

@@ -111,6 +111,21 @@ class QueryLog:
         number = self._table.id_of(terms) if count != 0 else -1
         return self._append(points, labels, answers, codes, number, clients, times, sources)
 
+    def reread(self, mechanism: Mechanism | None, unanswered: ArrayLike = ()) -> QueryLog:
+        """A new log with the same rows, read otherwise: all explanations follow `mechanism`, the rows `unanswered` have none.
+
+        For services that turn out not to keep the terms under which their answers were logged.
+        """
+        log = QueryLog(self._features, mechanism)
+        if not len(self):
+            return log
+        explanations, status = self.explanations.copy(), self.status.copy()
+        rows = np.asarray(unanswered, dtype=np.int64)
+        explanations[rows], status[rows] = np.nan, Status.NONE
+        numbers = np.where(status == Status.NOT_ASKED, -1, log._table.id_of(log.mechanism))
+        log._append(self.points, self.labels, explanations, status, numbers, self.clients, self.times, self.sources)
+        return log
+
     @property
     def features(self) -> tuple[str, ...] | None:
         """The names of the features, if the log has any."""
