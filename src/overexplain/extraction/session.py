@@ -3,16 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from overexplain.errors import BudgetExhausted, EndpointFailed, InvalidInput, NoExplanation, OverexplainError
+from overexplain.errors import BudgetExhausted, EndpointFailed, InvalidInput, NoExplanation, NotFinite, OverexplainError
 from overexplain.extraction.result import Spent
 from overexplain.geometry.arrays import FloatArray, as_budget
+from overexplain.geometry.domain import Domain
 from overexplain.geometry.mechanism import Mechanism
 from overexplain.log.querylog import QueryLog, Status
 from overexplain.oracles.protocol import Oracle, checked_explanation, checked_label, offers
+
+
+@dataclass(frozen=True)
+class Reply:
+    """What came back for one question: a point, or the spelling of "no answer" that the service chose."""
+
+    answer: FloatArray | None
+    failure: str | None = None
 
 
 class Session:
@@ -25,8 +35,12 @@ class Session:
         self.mechanism: Mechanism | None = getattr(oracle, "mechanism", None)
         if self.mechanism is not None and not isinstance(self.mechanism, Mechanism):
             raise InvalidInput(f"an oracle's mechanism is a Mechanism or None, got {self.mechanism!r}")
+        self.domain: Domain | None = getattr(oracle, "domain", None)
+        if self.domain is not None and not isinstance(self.domain, Domain):
+            raise InvalidInput(f"an oracle's domain is a Domain or None, got {self.domain!r}")
         self.log = QueryLog(mechanism=self.mechanism) if record else None
         self.spent = Spent()
+        self.forgiving = False  # True: what is no answer, an exception or an echo too, is None and stops nothing
         self.can_label = offers(oracle, "classify")
         self.can_explain = offers(oracle, "explain")
 
@@ -44,6 +58,8 @@ class Session:
 
     def explain(self, x: FloatArray) -> FloatArray | None:
         """The explanation of x, or None if the service has none."""
+        if self.forgiving:
+            return self.attempt(x).answer
         self.require(1, "the next explanation", whole=False)
         self.spent = Spent(self.spent.explanations + 1, self.spent.labels)
         try:
@@ -57,6 +73,23 @@ class Session:
         if self.log is not None:
             self.log.add_explanation(x, answer)
         return answer
+
+    def attempt(self, x: FloatArray) -> Reply:
+        """The reply of a service that promises nothing: whatever is no point that moved is "no answer", in its own spelling."""
+        self.require(1, "the next explanation", whole=False)
+        self.spent = Spent(self.spent.explanations + 1, self.spent.labels)
+        try:
+            raw = self._ask(self._oracle.explain, x)
+        except BudgetExhausted:
+            raise
+        except OverexplainError:
+            reply = Reply(None, "exception")
+        else:
+            reply = _read(raw, x)
+        if self.log is not None:
+            failed = Status.FAILED if reply.failure == "exception" else None
+            self.log.add_explanation(x, reply.answer, status=failed)
+        return reply
 
     def answer(self, x: FloatArray) -> FloatArray:
         """The explanation of x; NoExplanation if the service has none."""
@@ -87,6 +120,19 @@ class Session:
             raise EndpointFailed(
                 f"the service raised {type(error).__name__} on question {self.spent.requests}: {error}"
             ) from error
+
+
+def _read(raw: Any, x: FloatArray) -> Reply:
+    """The reply as a point that differs from x, or what is wrong with it."""
+    if raw is None:
+        return Reply(None, "None")
+    try:
+        answer = checked_explanation(raw, len(x))
+    except NotFinite:
+        return Reply(None, "NaN row" if np.isnan(np.asarray(raw, dtype=np.float64)).any() else "not finite")
+    if answer is None:
+        return Reply(None, "empty" if np.size(raw) == 0 else "NaN row")
+    return Reply(None, "echo") if np.array_equal(answer, x) else Reply(answer)
 
 
 def _dimension_of(oracle: Oracle) -> int:
