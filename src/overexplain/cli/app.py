@@ -165,6 +165,52 @@ def extract(
 
 
 @app.command()
+def diagnose(
+    model: Annotated[Path, typer.Argument(metavar="MODEL.json", help="A coefficient file.")],
+    distance: Annotated[
+        str | None, Option(metavar="NORM", help="What the service minimises: l1, l2 (default), linf, or lp:1.5 etc.")
+    ] = None,
+    robustness: Annotated[str | None, Option(metavar="NORM", help="Robust service: the ball around an answer.")] = None,
+    radius: Annotated[float | None, Option(help="Robust service: the radius of that ball.")] = None,
+    imitate: Annotated[
+        str | None, Option(metavar="NAME", help="A service as people run it: solver, wachter, nice, ... (with --data).")
+    ] = None,
+    degrade: Annotated[
+        list[str] | None,
+        Option(
+            metavar="SPEC",
+            help="What is wrong with it: rounded:2, noisy:0.1, one-sided, ... Several are applied in turn.",
+        ),
+    ] = None,
+    data: Annotated[
+        Path | None, Option(metavar="ROWS", help="A .csv, .jsonl or .parquet file with rows, by feature name.")
+    ] = None,
+    questions: Annotated[int, Option("--questions", "-n", min=4, help="Ask for at most so many explanations.")] = 20,
+    seed: Seed = 0,
+    as_json: AsJson = False,
+) -> Work:
+    """Say how a service behaves, and what that means.
+
+    Asks a service for a few explanations: the model's own, simulated, exact unless you say otherwise. Finds out its
+    distance, rounding, margins, bounds and habits, and predicts how many answers give the model away.
+    """
+    if imitate is not None and (distance is not None or robustness is not None):
+        raise WrongUsage("--imitate brings its own distance; leave out --distance, --robustness and --radius")
+    if (radius is None) != (robustness is None):
+        raise WrongUsage("--radius and --robustness belong together, e.g. --robustness l2 --radius 0.1")
+
+    def work() -> None:
+        from overexplain.cli.diagnose import Request, run_diagnose
+
+        request = Request(
+            model, distance, robustness, radius, imitate, tuple(degrade or ()), data, questions, seed, as_json
+        )
+        run_diagnose(request)
+
+    return work
+
+
+@app.command()
 def certify(
     log: LogFile,
     points: Annotated[Path, typer.Argument(metavar="POINTS", help="A .csv, .jsonl or .parquet file, by feature name.")],

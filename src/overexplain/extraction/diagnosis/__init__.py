@@ -1,0 +1,1 @@
+"""What a few questions show about a service: its distance, margins, grid, limits and habits."""
