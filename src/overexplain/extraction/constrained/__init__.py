@@ -1,0 +1,1 @@
+"""Exact answers that may not go everywhere: features that do not move, boxes, one-hot groups."""
