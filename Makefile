@@ -7,7 +7,7 @@ INSTALL := -m pip install --quiet --disable-pip-version-check --constraint const
 PIP     := $(BIN)/python $(INSTALL)
 PYTEST  := $(BIN)/python -m pytest
 
-.PHONY: demo test check test-system test-dice soak bench-extraction bench-certify bench-robust figures-robust readme clean
+.PHONY: demo test check test-system test-dice soak bench-extraction bench-certify bench-robust bench-imperfect figures-robust readme clean
 
 demo: $(VENV)/.runs
 	$(BIN)/overexplain demo
@@ -42,6 +42,12 @@ bench-certify: $(VENV)/.tests
 
 bench-robust: $(VENV)/.tests
 	$(BIN)/python benchmarks/robust.py
+
+# Labels only, then every wrapper and imitation, then dice-ml itself.
+bench-imperfect: $(VENV)/.tests $(DICE)/.tests
+	$(BIN)/python benchmarks/labels.py
+	$(BIN)/python benchmarks/imperfect.py
+	$(DICE)/bin/python benchmarks/imperfect.py --live
 
 figures-robust: $(VENV)/.tests
 	$(BIN)/python benchmarks/robust_figure.py

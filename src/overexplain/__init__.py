@@ -11,18 +11,27 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 _HOME = {
+    "AlibiOracle": "oracles.libraries",
+    "Boxed": "oracles.constrained",
     "BrokenPromise": "errors",
     "BudgetExhausted": "errors",
     "Budgeted": "oracles.wrappers",
+    "CallableOracle": "oracles.libraries",
     "Certificate": "knowledge.certificates",
     "CertificateInvalid": "errors",
+    "DiceOracle": "oracles.libraries",
     "DimensionMismatch": "errors",
     "Disagreement": "knowledge.certificates",
+    "Domain": "geometry.domain",
     "EndpointFailed": "errors",
     "Extraction": "extraction.result",
     "ExtractionFailed": "errors",
+    "Flaky": "oracles.degraded",
+    "Float32": "oracles.degraded",
     "GroupNorm": "geometry.norms",
     "Hyperplane": "geometry.hyperplane",
+    "IMITATIONS": "oracles.imitations",
+    "Immutable": "oracles.constrained",
     "InconsistentLog": "errors",
     "InvalidInput": "errors",
     "Knowledge": "knowledge.engine",
@@ -31,19 +40,32 @@ _HOME = {
     "Mahalanobis": "geometry.norms",
     "Mechanism": "geometry.mechanism",
     "ModelOracle": "oracles.exact",
+    "Monotone": "oracles.constrained",
     "NO": "geometry.hyperplane",
+    "NearestRow": "oracles.degraded",
+    "NiceOracle": "oracles.libraries",
     "NoExplanation": "errors",
+    "Noisy": "oracles.degraded",
     "Norm": "geometry.norms",
     "NotFinite": "errors",
+    "OneHot": "oracles.constrained",
+    "OneSided": "oracles.degraded",
     "Oracle": "oracles.protocol",
     "OracleError": "errors",
+    "OracleReport": "extraction.diagnosis.oracle_report",
     "OverexplainError": "errors",
+    "Overshoot": "oracles.degraded",
     "Polyhedral": "geometry.norms",
     "QueryLog": "log.querylog",
+    "RandomRadius": "oracles.degraded",
     "Recorded": "oracles.wrappers",
+    "Rounded": "oracles.degraded",
     "SolverFailed": "errors",
+    "Sparse": "oracles.constrained",
     "Spent": "extraction.result",
     "Status": "log.querylog",
+    "Suboptimal": "oracles.degraded",
+    "SwitchingNorm": "oracles.degraded",
     "UnsupportedModel": "errors",
     "UnsupportedNorm": "errors",
     "Verdict": "knowledge.verdicts",
@@ -51,7 +73,9 @@ _HOME = {
     "Weighted": "geometry.norms",
     "YES": "geometry.hyperplane",
     "ZeroNormal": "errors",
+    "diagnose": "extraction.diagnosis.diagnose",
     "extract": "extraction.extract",
+    "imitate": "oracles.imitations",
     "l1": "geometry.norms",
     "l2": "geometry.norms",
     "linf": "geometry.norms",
@@ -79,40 +103,50 @@ if TYPE_CHECKING:
         UnsupportedNorm,
         ZeroNormal,
     )
+    from overexplain.extraction.diagnosis.diagnose import diagnose
+    from overexplain.extraction.diagnosis.oracle_report import OracleReport
     from overexplain.extraction.extract import extract
     from overexplain.extraction.recover import recover
     from overexplain.extraction.result import Extraction, Spent
+    from overexplain.geometry.domain import Domain
     from overexplain.geometry.hyperplane import NO, YES, Hyperplane
     from overexplain.geometry.mechanism import Mechanism
-    from overexplain.geometry.norms import (
-        GroupNorm,
-        Lp,
-        Mahalanobis,
-        Norm,
-        Polyhedral,
-        Weighted,
-        l1,
-        l2,
-        linf,
-        norm,
-    )
+    from overexplain.geometry.norms import GroupNorm, Lp, Mahalanobis, Norm, Polyhedral, Weighted, l1, l2, linf, norm
     from overexplain.knowledge.certificates import Certificate, Disagreement
     from overexplain.knowledge.engine import Knowledge
     from overexplain.knowledge.verdicts import Verdict, Verdicts
     from overexplain.log.querylog import QueryLog, Status
     from overexplain.models.linear import LinearModel
     from overexplain.models.load import load_model
+    from overexplain.oracles.constrained import Boxed, Immutable, Monotone, OneHot, Sparse
+    from overexplain.oracles.degraded import (
+        Flaky,
+        Float32,
+        NearestRow,
+        Noisy,
+        OneSided,
+        Overshoot,
+        RandomRadius,
+        Rounded,
+        Suboptimal,
+        SwitchingNorm,
+    )
     from overexplain.oracles.exact import ModelOracle
+    from overexplain.oracles.imitations import IMITATIONS, imitate
+    from overexplain.oracles.libraries import AlibiOracle, CallableOracle, DiceOracle, NiceOracle
     from overexplain.oracles.protocol import Oracle
     from overexplain.oracles.wrappers import Budgeted, Recorded
 
 __all__ = [
-    "NO", "YES", "BrokenPromise", "BudgetExhausted", "Budgeted", "Certificate", "CertificateInvalid",
-    "DimensionMismatch", "Disagreement", "EndpointFailed", "Extraction", "ExtractionFailed", "GroupNorm", "Hyperplane",
-    "InconsistentLog", "InvalidInput", "Knowledge", "LinearModel", "Lp", "Mahalanobis", "Mechanism", "ModelOracle",
-    "NoExplanation", "Norm", "NotFinite", "Oracle", "OracleError", "OverexplainError", "Polyhedral", "QueryLog",
-    "Recorded", "SolverFailed", "Spent", "Status", "UnsupportedModel", "UnsupportedNorm", "Verdict", "Verdicts",
-    "Weighted", "ZeroNormal", "extract", "l1", "l2", "linf", "load_model", "norm", "recover",
+    "IMITATIONS", "NO", "YES", "AlibiOracle", "Boxed", "BrokenPromise", "BudgetExhausted", "Budgeted",
+    "CallableOracle", "Certificate", "CertificateInvalid", "DiceOracle", "DimensionMismatch", "Disagreement",
+    "Domain", "EndpointFailed", "Extraction", "ExtractionFailed", "Flaky", "Float32", "GroupNorm", "Hyperplane",
+    "Immutable", "InconsistentLog", "InvalidInput", "Knowledge", "LinearModel", "Lp", "Mahalanobis", "Mechanism",
+    "ModelOracle", "Monotone", "NearestRow", "NiceOracle", "NoExplanation", "Noisy", "Norm", "NotFinite", "OneHot",
+    "OneSided", "Oracle", "OracleError", "OracleReport", "OverexplainError", "Overshoot", "Polyhedral", "QueryLog",
+    "RandomRadius", "Recorded", "Rounded", "SolverFailed", "Sparse", "Spent", "Status", "Suboptimal",
+    "SwitchingNorm", "UnsupportedModel", "UnsupportedNorm", "Verdict", "Verdicts", "Weighted", "ZeroNormal",
+    "diagnose", "extract", "imitate", "l1", "l2", "linf", "load_model", "norm", "recover",
 ]  # fmt: skip
 
 

@@ -71,7 +71,7 @@ def test_json_says_what_was_spent_and_how_good_it_is(options, count, model, caps
     assert set(found) == {
         "overexplain", "model", "service", "mechanism", "method", "explanations", "labels", "proven_minimum",
         "angle_error", "error_bound", "offset_error", "offset_bound", "radius", "radius_bound", "oriented",
-        "exact", "assumptions", "hyperplane",
+        "exact", "agreement", "unidentified", "assumptions", "hyperplane",
     }  # fmt: skip
 
 

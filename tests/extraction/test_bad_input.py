@@ -49,17 +49,36 @@ def test_a_bad_answer_is_a_typed_error_that_carries_the_log(says: Callable, erro
 
 
 def test_none_throughout() -> None:
-    service = Service(lambda n, x, a: None)
-    with pytest.raises(ox.NoExplanation, match="none of 12 starts") as caught:
-        ox.extract(service)
-    assert len(caught.value.log) == service.asked == 12
-    with pytest.raises(ox.NoExplanation):
-        ox.extract(Service(lambda n, x, a: None, ox.Mechanism(None)))
+    for terms, strategy in ((EXACT.mechanism, "cone"), (ox.Mechanism(None), "points")):
+        service = Service(lambda n, x, a: None, terms)
+        with pytest.raises(ox.NoExplanation, match="none of 12 starts") as caught:
+            ox.extract(service, strategy=strategy)
+        assert len(caught.value.log) == service.asked == 12
+
+
+@pytest.mark.parametrize("answer", [lambda x: None, lambda x: x.copy(), lambda x: [], lambda x: np.full(3, np.nan)])
+def test_a_service_that_never_explains_still_gives_labels(answer) -> None:
+    """auto says that the promise was broken, and what the labels alone give; without labels there is nothing left."""
+    found = ox.extract(Service(lambda n, x, a: answer(x)), rng=0)
+    assert "refuted" in found.assumptions[0]
+    assert len(found.log.explained) == 0
+    assert found.hyperplane.angle_to(MODEL) <= found.error_bound <= 1e-6
+
+    class ExplainOnly:
+        dimension, mechanism = 3, EXACT.mechanism
+
+        def explain(self, x):
+            return answer(x)
+
+    with pytest.raises(ox.OverexplainError) as caught:
+        ox.extract(ExplainOnly(), rng=0)
+    assert isinstance(caught.value, ox.NoExplanation | ox.ExtractionFailed)
+    assert len(caught.value.log) > 0
 
 
 def test_echoing_the_input_throughout() -> None:
     with pytest.raises(ox.NoExplanation, match="echo") as caught:
-        ox.extract(Service(lambda n, x, a: x.copy()))
+        ox.extract(Service(lambda n, x, a: x.copy()), strategy="cone")
     assert len(caught.value.log) > 0
 
 
@@ -112,7 +131,12 @@ def test_a_budget_wrapped_around_the_oracle_works_too() -> None:
         ({"start": [1.0, np.nan, 0.0]}, ox.NotFinite, "start"),
         ({"budget": -1}, ox.InvalidInput, "budget"),
         ({"budget": 1.5}, ox.InvalidInput, "budget"),
-        ({"bounds": 3}, ox.InvalidInput, "bounds"),
+        ({"bounds": "3"}, ox.InvalidInput, "bounds"),
+        ({"bounds": 0}, ox.InvalidInput, "radius of a ball"),
+        ({"bounds": True}, ox.InvalidInput, "bounds"),
+        ({"bounds": 1.0, "strategy": "labels-far"}, ox.InvalidInput, "far"),
+        ({"strategy": "chain"}, ox.InvalidInput, "slack"),
+        ({"strategy": "slices"}, ox.InvalidInput, "domain"),
         ({"bounds": (1.0, 1.0)}, ox.InvalidInput, "low < high"),
         ({"bounds": (0.0, 1.0), "start": [2.0, 0.5, 0.5]}, ox.InvalidInput, "outside the bounds"),
         ({"bounds": (0.0, 1.0), "strategy": "paper"}, ox.InvalidInput, "takes no bounds"),
@@ -131,9 +155,9 @@ def test_bad_options_are_refused(options: dict, error: type[Exception], words: s
         (ox.Mechanism(ox.Weighted(ox.l1, [1.0])), ox.DimensionMismatch, "made for 1 features"),
     ],
 )
-def test_services_that_no_theorem_here_covers(mechanism: ox.Mechanism, error: type[Exception], words: str) -> None:
+def test_services_that_no_theorem_covers(mechanism: ox.Mechanism, error: type[Exception], words: str) -> None:
     with pytest.raises(error, match=words):
-        ox.extract(Service(lambda n, x, a: a, mechanism))
+        ox.extract(Service(lambda n, x, a: a, mechanism), strategy="cone")
 
 
 def test_labels_only_is_said_to_be_so() -> None:
@@ -142,7 +166,10 @@ def test_labels_only_is_said_to_be_so() -> None:
         classify = staticmethod(MODEL.label)
 
     with pytest.raises(ox.NoExplanation, match="labels only"):
-        ox.extract(LabelsOnly())
+        ox.extract(LabelsOnly(), strategy="cone")
+    found = ox.extract(LabelsOnly(), rng=0)
+    assert found.spent.explanations == 0
+    assert found.hyperplane.angle_to(MODEL) <= found.error_bound <= 1e-6
 
 
 def test_explanations_only_cannot_be_oriented() -> None:
@@ -169,7 +196,7 @@ def test_a_service_that_is_not_what_it_declares(declared: str, true: str) -> Non
         found = ox.extract(service, strategy="cone")
     except ox.BrokenPromise as broken:
         assert "declared distance" in str(broken)
-        assert broken.fact == "Steepest"
+        assert broken.fact in ("Steepest", "OnPlane")
         assert broken.excess > 1e-3
         assert len(broken.log.explained) >= 2
         found = ox.extract(service, rng=0)
@@ -203,12 +230,14 @@ def test_a_normal_of_the_wrong_length_is_seen() -> None:
         ox.extract(Service(lambda n, x, a: x + (a - x) * (1 + 0.5 * (n > 1)), exact=exact), strategy="cone")
 
 
-def test_answers_off_the_plane_break_the_promise_also_for_auto() -> None:
+def test_answers_off_the_plane_break_the_promise() -> None:
+    """auto says so and turns to labels; a strategy of one's own choice raises."""
     rng = np.random.default_rng(0)
     service = Service(lambda n, x, a: a + 0.05 * rng.normal(size=3) * (n > 1))
-    with pytest.raises(ox.BrokenPromise) as caught:
-        ox.extract(service, rng=0)
-    assert len(caught.value.log.explained) > 3
+    found = ox.extract(service, rng=0)
+    assert "refuted" in found.assumptions[0]
+    assert found.spent.labels > 20
+    assert found.hyperplane.angle_to(MODEL) <= found.error_bound <= 1e-6
     with pytest.raises(ox.BrokenPromise, match="log row") as caught:
         ox.extract(Service(lambda n, x, a: a + [0, 0, 0.01 * (n == 3)]), strategy="cone", orient=False)
     assert caught.value.row == 2

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
 
+from overexplain.auditing.agreement import Agreement, agreement
 from overexplain.extraction.precision import NEAR
 from overexplain.extraction.result import Extraction
+from overexplain.geometry.arrays import FloatArray
 from overexplain.geometry.hyperplane import Hyperplane
 from overexplain.geometry.mechanism import Mechanism
 from overexplain.geometry.norm import Norm
@@ -22,26 +24,30 @@ class Rebuilt:
     """An extraction and how far it is from the truth.
 
     found           the extraction
-    mechanism       the terms the service published
+    mechanism       the terms the service published; None: it gives labels only
     minimum         explanations that no method can do without (Theorems A and C); None if the distance is not known
     angle_error     radians between the normals, found and true
-    offset_error    difference of the offsets, both models scaled to ‖normal‖* = 1 (‖·‖₂ if the distance is unknown)
+    offset_error    difference of the offsets, both models scaled to ‖normal‖* = 1 (‖·‖₂ if the distance is unknown);
+                    None if a feature's share in it cannot be told from the feature's own coefficient
+    agreement       how often both say the same at given points, beside what a constant answer reaches; None without points
 
-    An extraction that asked no label does not know which side is Yes: it is then compared with the side that fits.
+    Directions that no answer can reveal (`found.unidentified`) are left out of the comparison. An extraction that asked no label
+    does not know which side is Yes: it is then compared with the side that fits.
     """
 
     found: Extraction
-    mechanism: Mechanism
+    mechanism: Mechanism | None
     minimum: int | None
     angle_error: float
-    offset_error: float
+    offset_error: float | None
+    agreement: Agreement | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """A JSON-ready form."""
         found = self.found
         return {
-            "service": self.mechanism.describe(),
-            "mechanism": self.mechanism.to_dict(),
+            "service": "labels only" if self.mechanism is None else self.mechanism.describe(),
+            "mechanism": None if self.mechanism is None else self.mechanism.to_dict(),
             "method": found.method,
             "explanations": found.spent.explanations,
             "labels": found.spent.labels,
@@ -54,24 +60,52 @@ class Rebuilt:
             "radius_bound": found.radius_bound,
             "oriented": found.oriented,
             "exact": found.exact,
+            "agreement": None if self.agreement is None else asdict(self.agreement),
+            "unidentified": found.unidentified.tolist(),
             "assumptions": list(found.assumptions),
             "hyperplane": {"normal": found.hyperplane.normal.tolist(), "offset": found.hyperplane.offset},
         }
 
 
-def compare(found: Extraction, truth: Hyperplane, mechanism: Mechanism, log: QueryLog) -> Rebuilt:
-    """The extraction beside the true model; `log` holds the answers that were spent on it."""
+def compare(
+    found: Extraction,
+    truth: Hyperplane,
+    mechanism: Mechanism | None,
+    log: QueryLog | None,
+    points: FloatArray | None = None,
+) -> Rebuilt:
+    """The extraction beside the true model; `log` holds the answers spent on it, `points` are decisions to compare."""
     plane = found.hyperplane
     if not found.oriented and plane.angle_to(truth) > math.pi / 2:
         plane = plane.flipped()
-    length = (mechanism.distance or l2).dual
+    length = l2 if mechanism is None or mechanism.distance is None else mechanism.distance.dual
+    shown, true = (_revealed(h, found.unidentified) for h in (plane, truth))
+    offset = _scaled_offset(shown, length) - _scaled_offset(true, length)
     return Rebuilt(
         found=found,
         mechanism=mechanism,
-        minimum=proven_minimum(log, mechanism),
-        angle_error=plane.angle_to(truth),
-        offset_error=abs(_scaled_offset(plane, length) - _scaled_offset(truth, length)),
+        minimum=None if mechanism is None or log is None else proven_minimum(log, mechanism),
+        angle_error=shown.angle_to(true),
+        offset_error=None if any(map(_is_axis, found.unidentified)) else abs(offset),
+        agreement=None if points is None else agreement(plane, truth, points),
     )
+
+
+def _revealed(plane: Hyperplane, unidentified: FloatArray) -> Hyperplane:
+    """The plane without the directions that no answer can reveal.
+
+    A one-hot group's direction u = (1, …, 1)/√L has the product 1/√L with every valid input, so that (a + u, b + 1/√L) is the
+    same classifier: leaving u out of a moves the offset by the mean of the group's entries.
+    """
+    if len(unidentified) == 0:
+        return plane
+    basis = np.linalg.qr(unidentified.T)[0].T
+    moved = sum(float(row @ plane.normal) * float(row.max()) for row in unidentified if not _is_axis(row))
+    return Hyperplane(plane.normal - basis.T @ (basis @ plane.normal), plane.offset - moved)
+
+
+def _is_axis(direction: FloatArray) -> bool:
+    return int(np.count_nonzero(direction)) == 1
 
 
 def proven_minimum(log: QueryLog, mechanism: Mechanism) -> int | None:

@@ -71,11 +71,11 @@ class FreeCheck:
             row=row,
         )
 
-    def run_on_plane(self, miss: float, allowed: float) -> None:
+    def run_on_plane(self, answer: str, miss: float, allowed: float) -> None:
         """Raise BrokenPromise if an answer that should lie on the plane misses it by more than errors allow."""
         if abs(miss) > 2 * allowed:
             raise BrokenPromise(
-                f"the answers do not fit the declared distance {self._norm!r}: the answer to a start on the plane lies "
+                f"the answers do not fit the declared distance {self._norm!r}: {answer} lies "
                 f"{abs(miss):.3g} off the plane that the others give (allowed: {2 * allowed:.1g})",
                 fact="OnPlane",
                 excess=abs(miss),

@@ -17,7 +17,7 @@ import numpy as np
 from scipy.linalg import qr
 
 from overexplain.errors import ExtractionFailed, NoExplanation
-from overexplain.extraction.box import Box
+from overexplain.extraction.box import Where
 from overexplain.extraction.check import FreeCheck
 from overexplain.extraction.first import First
 from overexplain.extraction.precision import answer_error, grid_tolerance
@@ -32,6 +32,9 @@ from overexplain.geometry.norm import UNIT_ROUNDOFF, Norm, NormalCone
 ENOUGH_TO_SEE = 16
 """Of so many answers (and eight times so many moved entries each) the digits are kept, to see whether they lie on a grid."""
 
+SHORTER = (1.0, 0.9, 0.8, 0.7, 0.6, 0.5)
+"""Where a service that fails now and then has no answer, these shares of the step are tried in turn."""
+
 WEAK_PIVOT = 1e-6
 """An equation that determines a direction less well than this is not used for it; the service is asked instead."""
 
@@ -41,7 +44,7 @@ def extract_by_cone(
     mechanism: Mechanism,
     norm: Norm,
     first: First,
-    box: Box,
+    box: Where,
     orient: bool,
 ) -> Extraction:
     """The hyperplane from dim span K(w) answers (one more if the radius is secret), with bounds on its error."""
@@ -66,8 +69,7 @@ def extract_by_cone(
     for number, k in enumerate(system.ask):
         direction, length = first.cone.direction(int(k)), float(system.lengths[k])
         step = _step(box, centre, direction, safe / (2 * length), first.cone, int(k))
-        question = box.clip(centre + step * direction)
-        answer = session.answer(question)
+        step, question, answer = _asked(session, box, centre, step, direction)
         seen_distance, found_error = check.add(question, answer, 1, centre_size + abs(step) * length)
         theta[k] = (system.centre_distance - seen_distance) / step
         steps[number] = abs(step)
@@ -92,7 +94,7 @@ def extract_by_cone(
         check.run(normal, error.dual, session.log)
     for z in first.on_plane:
         reached = error.dual * float(norm(z - first.point)) + answer_error(norm, first.tolerance, z, z)
-        check.run_on_plane(float(normal @ z) - offset, reached + offset_bound)
+        check.run_on_plane("the answer to a start on the plane", float(normal @ z) - offset, reached + offset_bound)
     plane = Hyperplane(normal, offset)
     if label_asked:
         away, side = _away(centre, back, first, box)
@@ -114,7 +116,22 @@ def extract_by_cone(
     return found.rescaled(float(norm.dual(normal)), error.dual)
 
 
-def _away(centre: FloatArray, back: float, first: First, box: Box) -> tuple[FloatArray, int]:
+def _asked(
+    session: Session, box: Where, centre: FloatArray, step: float, direction: FloatArray
+) -> tuple[float, FloatArray, FloatArray]:
+    """A step along the direction whose question the service answers: shorter ones where it has none for the first."""
+    for shorter in SHORTER:
+        question = box.clip(centre + shorter * step * direction)
+        answer = session.explain(question)
+        if answer is not None:
+            return shorter * step, question, answer
+    raise NoExplanation(
+        f"the service has no explanation for {len(SHORTER)} questions up to number {session.spent.explanations}, although "
+        "points on the same side were explained; the theorems need an answer along every direction"
+    )
+
+
+def _away(centre: FloatArray, back: float, first: First, box: Where) -> tuple[FloatArray, int]:
     """A point off the plane to ask a label of, and its label if the normal points to Yes; the offset plays no part in it."""
     if back > 0 or (first.is_plain and first.distance > 0):
         return centre, NO
@@ -229,7 +246,7 @@ class _NormalError:
         return math.asin(ratio) if ratio < 1 else None
 
 
-def _step(box: Box, centre: FloatArray, direction: FloatArray, wanted: float, cone: NormalCone, k: int) -> float:
+def _step(box: Where, centre: FloatArray, direction: FloatArray, wanted: float, cone: NormalCone, k: int) -> float:
     """How far to go from the centre along a direction: as wanted, or, where the box is close, less, or the other way."""
     ahead, behind = box.room(centre, direction), box.room(centre, -direction)
     step = min(wanted, ahead) if ahead >= min(wanted, behind) else -min(wanted, behind)
@@ -241,7 +258,7 @@ def _step(box: Box, centre: FloatArray, direction: FloatArray, wanted: float, co
     return step
 
 
-def _gap(session: Session, first: First, norm: Norm, box: Box, check: FreeCheck) -> tuple[float, float]:
+def _gap(session: Session, first: First, norm: Norm, box: Where, check: FreeCheck) -> tuple[float, float]:
     """Half the distance between the two planes that explanations lie on, ρ‖a‖*_N2 at ‖a‖* = 1, and its error.
 
     The answer to the first answer lies across (Theorem C). A service that explains one side only is asked labels instead.

@@ -2,26 +2,43 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from overexplain.errors import BrokenPromise, ExtractionFailed, InvalidInput, NoExplanation
-from overexplain.extraction.box import Box
+from overexplain.extraction.box import Where, where_of
+from overexplain.extraction.confirm import clipped
+from overexplain.extraction.constrained.approach import extract_by_approach
+from overexplain.extraction.constrained.revealed import extract_by_revealed
+from overexplain.extraction.constrained.slices import extract_by_slices
 from overexplain.extraction.explained import extract_by_cone
 from overexplain.extraction.first import first_answer
+from overexplain.extraction.imperfect import approach_ways, chain_ways, cheapest, degrade, label_ways, tolerance_ways
+from overexplain.extraction.inexact.chain import extract_by_chain
+from overexplain.extraction.inexact.warm import extract_by_average, extract_warm
+from overexplain.extraction.job import Job
+from overexplain.extraction.labels.labels import extract_by_labels
+from overexplain.extraction.labels.lowd_meek import extract_by_lowd_meek
 from overexplain.extraction.paper import extract_as_printed
 from overexplain.extraction.points import extract_by_points
 from overexplain.extraction.result import Extraction
 from overexplain.extraction.session import Session
 from overexplain.geometry.arrays import FloatArray, as_generator, as_point
 from overexplain.geometry.mechanism import Mechanism
+from overexplain.geometry.norms import l2
 from overexplain.oracles.protocol import Oracle
 
-STRATEGIES = ("auto", "cone", "points", "paper")
 DEFAULT_ACCURACY = 1e-9
+"""For exact answers, in the distance's own unit."""
+
+DEFAULT_ANGLE = 1e-6
+"""For labels and imperfect answers, in radians."""
+
+AVERAGED = 100
+"""Answers for each feature that strategy "average" takes."""
 
 
 def extract(
@@ -37,13 +54,18 @@ def extract(
 ) -> Extraction:
     """The model behind `oracle`, rebuilt from as few answers as possible, with bounds on its error.
 
-    strategy   "auto": trust the declared mechanism and spend only what the theorem says; if the free check fails, or the
-               distance is unknown, fall back to points alone and say so.
-               "cone": Theorems A, B, C; "points": Theorem D; "paper": the paper's own procedures with the paper's own counts.
-               These three raise BrokenPromise instead of falling back.
-    accuracy   wanted accuracy of the normal in the distance's own unit (1e-9)
+    strategy   "auto": trust the declared mechanism and spend only what the theorem says. A service that gives labels only is
+               asked for labels. If the free check fails, or the mechanism is unknown, diagnose the service (`diagnose`), go the
+               cheapest way that is left, and say so.
+               Exact answers: "cone" (Theorems A, B, C), "points" (Theorem D), "paper" (the paper's own procedures and counts),
+               "revealed" (only some features move), "approach" (answers are cut off by a box), "slices" (one-hot groups and whole
+               numbers). Inexact ones: "chain" (at most 1 + slack times too far), "warm" (a guess, then labels), "average".
+               Labels: "labels" ("labels-anchor", "labels-lift"), "labels-far" (inputs without limits), "lowd-meek".
+               A strategy that is asked for by name raises BrokenPromise instead of handing over to another.
+    accuracy   exact answers: of the normal in the distance's own unit (1e-9); otherwise the angle in radians (1e-6)
     start      the first question (0, where nothing cancels)
-    bounds     (low, high): questions stay inside; answers need not
+    bounds     (low, high): questions stay inside this box; a number: inside the ball of this radius around the start. Answers
+               need not
     orient     ask one label to tell Yes from No; without it, or without `classify`, the model may be upside down
     budget     the most requests (explanations and labels) to send; BudgetExhausted is raised before the first one too many
     rng        an int or a Generator, for the few random choices
@@ -60,69 +82,173 @@ def extract(
     """
     if strategy not in STRATEGIES:
         raise InvalidInput(f"unknown strategy {strategy!r}; known are {', '.join(STRATEGIES)}")
-    wanted = DEFAULT_ACCURACY if accuracy is None else float(as_point([accuracy], 1, "accuracy")[0])
-    if not wanted > 0:
+    wanted = None if accuracy is None else float(as_point([accuracy], 1, "accuracy")[0])
+    if wanted is not None and not wanted > 0:
         raise InvalidInput(f"accuracy must be positive, got {accuracy!r}")
     generator = as_generator(rng)
     session = Session(oracle, budget, record)
-    mechanism = _usable_mechanism(session)
-    box = Box.of(bounds, session.dimension)
-    origin = box.centre() if start is None else as_point(start, session.dimension, "start")
+    if session.mechanism is not None:
+        session.mechanism.fits(session.dimension)
+    origin = None if start is None else as_point(start, session.dimension, "start")
+    where = where_of(bounds, session.dimension, origin, session.domain)
     if strategy == "paper" and bounds is not None:
         raise InvalidInput('strategy "paper" asks e^1, e^2, … and a basis wherever they lie: it takes no bounds')
-    if not box.contains(origin):
-        raise InvalidInput("start lies outside the bounds")
+    origin = _first_question(session, origin, where, generator)
+    angle = DEFAULT_ANGLE if wanted is None else wanted
+    job = Job(session, angle, origin, where, orient, generator, keeps_start=start is not None)
     try:
-        return _run(session, mechanism, strategy, wanted, origin, box, orient, generator)
+        if strategy == "auto":
+            return _auto(job, wanted)
+        return _NAMED[strategy](job, wanted)
     except BaseException as error:  # Ctrl-C too: what was paid for is not lost
         if getattr(error, "log", None) is None:
             error.log = session.log  # type: ignore[attr-defined]
         raise
 
 
-def _run(
-    session: Session,
-    mechanism: Mechanism,
-    strategy: str,
-    accuracy: float,
-    start: FloatArray,
-    box: Box,
-    orient: bool,
-    rng: np.random.Generator,
-) -> Extraction:
-    if strategy == "paper":
-        return extract_as_printed(session, mechanism, start, orient, rng)
-    if strategy == "points" or (strategy == "auto" and mechanism.distance is None):
-        return extract_by_points(session, mechanism, start, box, orient, rng)
+def _auto(job: Job, wanted: float | None) -> Extraction:
+    """The theorem for what is declared; what is not declared, or refuted, is looked at first."""
+    session, mechanism = job.session, job.session.mechanism
+    if not session.can_explain and not session.can_label:
+        raise InvalidInput("this oracle defines neither classify nor explain: there is nothing to ask")
+    if session.domain is not None and (session.domain.groups or session.domain.integers):
+        return _slices(job, wanted)
+    if not session.can_explain:
+        return cheapest(job, label_ways(job, explains=False), [])
+    if mechanism is None or mechanism.slack is None:
+        return degrade(job)
+    if mechanism.slack > 0:
+        ways = chain_ways(job, mechanism.slack, mechanism.distance, declared=True)
+        return (
+            cheapest(job, [*ways, *label_ways(job, explains=True)], []) if ways or session.can_label else degrade(job)
+        )
+    try:
+        if mechanism.tolerance and mechanism.distance is not None and wanted is not None:
+            ways = tolerance_ways(job, mechanism, mechanism.distance)
+            return cheapest(job, [*ways, *label_ways(job, explains=True)], [])
+        found = _points(job, wanted) if mechanism.distance is None else _cone(job, wanted)
+        cut = clipped(session.log, session.domain)
+        if cut is None:
+            return found
+    except (BrokenPromise, NoExplanation) as broken:
+        cut = clipped(session.log, session.domain)
+        if cut is None:
+            return degrade(job, broken)
+    return cheapest(job, [*approach_ways(job, mechanism), *label_ways(job, explains=True)], [cut])
+
+
+def _exact_terms(job: Job) -> Mechanism:
+    mechanism = job.session.mechanism
+    if mechanism is None or not job.session.can_explain:
+        raise NoExplanation(
+            "this service gives labels only; this strategy needs explanations (an oracle with explain and a mechanism). "
+            'Use "labels" or "auto"'
+        )
+    if mechanism.slack != 0:
+        raise ExtractionFailed(
+            f"the service declares slack={mechanism.slack}: its answers need not be optimal, and this strategy rests on "
+            'optimal ones. Use "auto", "chain" or "warm"'
+        )
+    return mechanism
+
+
+def _cone(job: Job, wanted: float | None) -> Extraction:
+    mechanism = _exact_terms(job)
     if mechanism.distance is None:
         raise InvalidInput(
             'strategy "cone" needs the distance; this service does not publish it: use "points" or "auto"'
         )
-    first = first_answer(session, mechanism, mechanism.distance, start, accuracy, box, rng)
-    try:
-        return extract_by_cone(session, mechanism, mechanism.distance, first, box, orient)
-    except (BrokenPromise, NoExplanation) as broken:
-        if strategy != "auto":
-            raise
-        try:
-            found = extract_by_points(session, mechanism, start, box, orient, rng, verify=True)
-        except (BrokenPromise, ExtractionFailed, NoExplanation) as worse:
-            raise broken from worse  # what refuted the declaration says more than why the fallback failed too
-        return replace(
-            found, assumptions=(f"the declared mechanism was refuted and set aside: {broken}", *found.assumptions)
-        )
+    accuracy = DEFAULT_ACCURACY if wanted is None else wanted
+    first = first_answer(job.session, mechanism, mechanism.distance, job.start, accuracy, job.where, job.rng)
+    return extract_by_cone(job.session, mechanism, mechanism.distance, first, job.where, job.orient)
 
 
-def _usable_mechanism(session: Session) -> Mechanism:
-    mechanism = session.mechanism
-    if mechanism is None or not session.can_explain:
-        raise NoExplanation(
-            "this service gives labels only; the strategies here need explanations (an oracle with explain and a mechanism)"
-        )
-    if mechanism.slack != 0:
-        raise ExtractionFailed(
-            f"the service declares slack={mechanism.slack}: its answers need not be optimal, and the theorems here rest on "
-            "optimal ones"
-        )
-    mechanism.fits(session.dimension)
-    return mechanism
+def _points(job: Job, _: float | None) -> Extraction:
+    return extract_by_points(job.session, _exact_terms(job), job.start, job.where, job.orient, job.rng)
+
+
+def _paper(job: Job, _: float | None) -> Extraction:
+    return extract_as_printed(job.session, _exact_terms(job), job.start, job.orient, job.rng)
+
+
+def _revealed(job: Job, _: float | None) -> Extraction:
+    return extract_by_revealed(job, _exact_terms(job).distance or l2)
+
+
+def _approach(job: Job, _: float | None) -> Extraction:
+    return extract_by_approach(job, _exact_terms(job))
+
+
+def _slices(job: Job, _: float | None) -> Extraction:
+    if job.session.domain is None:
+        raise InvalidInput('strategy "slices" needs the kinds of features: give the oracle a `domain`')
+    mechanism = job.session.mechanism
+    return extract_by_slices(job, job.session.domain, None if mechanism is None else mechanism.distance)
+
+
+def _chain(job: Job, _: float | None) -> Extraction:
+    mechanism = job.session.mechanism
+    if mechanism is None or not mechanism.slack or mechanism.slack >= 1:
+        raise InvalidInput('strategy "chain" needs a declared slack between 0 and 1; "auto" estimates one')
+    job.session.forgiving = True
+    return extract_by_chain(job, mechanism.slack, mechanism.distance, declared=True)
+
+
+def _warm(job: Job, _: float | None) -> Extraction:
+    job.session.forgiving = True
+    return extract_warm(job)
+
+
+def _average(job: Job, _: float | None) -> Extraction:
+    job.session.forgiving = True
+    return extract_by_average(job, AVERAGED * job.session.dimension)
+
+
+def _labels(mode: str | None) -> Callable[[Job, float | None], Extraction]:
+    def run(job: Job, _: float | None) -> Extraction:
+        _refuse_without_labels(job)
+        return extract_by_labels(job.session, job.accuracy, job.start, job.where, job.rng, mode)
+
+    return run
+
+
+def _lowd_meek(job: Job, _: float | None) -> Extraction:
+    _refuse_without_labels(job)
+    return extract_by_lowd_meek(job.session, job.accuracy, job.start, job.where, job.rng)
+
+
+def _refuse_without_labels(job: Job) -> None:
+    if not job.session.can_label:
+        raise InvalidInput("this strategy needs labels, and this service gives none (no `classify`)")
+
+
+_NAMED: dict[str, Callable[[Job, float | None], Extraction]] = {
+    "cone": _cone,
+    "points": _points,
+    "paper": _paper,
+    "revealed": _revealed,
+    "approach": _approach,
+    "slices": _slices,
+    "chain": _chain,
+    "warm": _warm,
+    "average": _average,
+    "labels": _labels(None),
+    "labels-anchor": _labels("anchor"),
+    "labels-lift": _labels("lift"),
+    "labels-far": _labels("far"),
+    "lowd-meek": _lowd_meek,
+}
+STRATEGIES = ("auto", *_NAMED)
+
+
+def _first_question(session: Session, start: FloatArray | None, where: Where, rng: np.random.Generator) -> FloatArray:
+    """The start as given, or the middle of where questions may be asked."""
+    domain = session.domain
+    if start is None:
+        discrete = domain is not None and (domain.groups or domain.integers)
+        return domain.sample(rng, 1)[0] if domain is not None and discrete else where.centre()
+    if not where.contains(start):
+        raise InvalidInput("start lies outside the bounds")
+    if domain is not None:
+        domain.refuse(start)
+    return start

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from overexplain.errors import BrokenPromise, NoExplanation
-from overexplain.extraction.box import Box
+from overexplain.extraction.box import Where
 from overexplain.extraction.graded import graded_start, quiet_errors
 from overexplain.extraction.precision import NEAR, answer_error, entry_errors, grid_tolerance
 from overexplain.extraction.session import Session
@@ -47,7 +47,7 @@ def first_answer(
     norm: Norm,
     start: FloatArray,
     accuracy: float,
-    box: Box,
+    box: Where,
     rng: np.random.Generator,
 ) -> First:
     """The first usable answer; starts on or next to the plane are kept as boundary points and replace later questions."""

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from overexplain.errors import BrokenPromise, ExtractionFailed, NoExplanation
-from overexplain.extraction.box import Box
-from overexplain.extraction.precision import NEAR
+from overexplain.extraction.box import Where
+from overexplain.extraction.precision import NEAR, visible_grid
 from overexplain.extraction.result import Extraction
 from overexplain.extraction.session import Session
 from overexplain.geometry.arrays import FloatArray
@@ -20,6 +20,9 @@ from overexplain.geometry.norm import FLOAT64_ANSWER, UNIT_ROUNDOFF
 INDEPENDENT = 1e-7
 """A new answer counts as independent of the others if this share of it, entries scaled, points elsewhere."""
 
+CONFIRMING = 6
+"""So many questions are tried for the one more answer that confirms the plane."""
+
 PARALLEL = 1e-9
 """Displacements this parallel are taken to be along one line: then they tell on which side their questions lie."""
 
@@ -28,7 +31,7 @@ def extract_by_points(
     session: Session,
     mechanism: Mechanism,
     start: FloatArray,
-    box: Box,
+    box: Where,
     orient: bool,
     rng: np.random.Generator,
     verify: bool = False,
@@ -47,7 +50,8 @@ def extract_by_points(
     offset = sum(levels.values()) / len(levels)
     reach = (max(levels.values()) - min(levels.values())) / 2
     if verify:
-        _confirm(session, span, normal, levels, box, rng)
+        allowed = 2 * span.grid * float(np.abs(normal).sum()) + (spread or 0.0) * span.size if span.grid else 0.0
+        _confirm(session, span, normal, levels, allowed, box, rng)
     plane = Hyperplane(normal, offset)
     if label_asked:
         away = max(span.questions, key=lambda x: abs(plane.margin(x)))
@@ -56,11 +60,14 @@ def extract_by_points(
         plane = plane if session.label(away) == (YES if plane.margin(away) > 0 else NO) else plane.flipped()
     bounded = not mechanism.tolerance  # without a norm a tolerance cannot be turned into errors of entries
     size = max(float(np.abs(x) @ np.abs(normal)) for x in (*span.questions, *(z[0] for z in span.sides.values())))
+    blur = 2 * FLOAT64_ANSWER * size + span.grid * float(np.abs(normal).sum())
     notes = [
         "answers lie exactly on the plane"
         if not robust
         else "answers lie exactly on two planes parallel to the model's"
     ]
+    if span.grid_name is not None:
+        notes.append(f"the answers lie on a grid ({span.grid_name}); its half step is taken as their error")
     if not verify:
         notes.append("not checked: as many answers as unknowns always fit")
     radius = None
@@ -74,7 +81,7 @@ def extract_by_points(
         assumptions=tuple(notes),
         exact=True,
         error_bound=spread if bounded else None,
-        offset_bound=spread * span.size + 2 * FLOAT64_ANSWER * size if bounded and spread is not None else None,
+        offset_bound=spread * span.size + blur if bounded and spread is not None else None,
         oriented=bool(label_asked),
         radius=radius if robust else 0.0,
         radius_bound=None,
@@ -92,6 +99,9 @@ class _Span:
     questions: list[FloatArray]
     basis: list[FloatArray]
     gap: float = 0.0
+    moved: list[FloatArray] = field(default_factory=list)
+    grid: float = 0.0
+    grid_name: str | None = None
 
     @property
     def size(self) -> float:
@@ -102,6 +112,7 @@ class _Span:
     def add(self, question: FloatArray, answer: FloatArray, side: int) -> bool:
         """True if the answer says something that the others did not."""
         self.questions.append(question)
+        self.moved.append(answer[answer != question])
         if side not in self.sides:
             self.sides[side] = [answer]
             return True
@@ -132,7 +143,10 @@ class _Span:
         # Rows known to E give sin ≤ ‖E‖/σ_min in scaled entries; back in the features' own units this may stretch.
         seen = [*self.questions, *(z for points in self.sides.values() for z in points)]
         sizes_of_entries = np.abs(np.array(seen)).max(axis=0, initial=0.0)
+        steps, self.grid_name = visible_grid(np.concatenate(self.moved))
+        self.grid = float(steps.max()) / 2 if self.grid_name is not None else 0.0
         noise = 2 * FLOAT64_ANSWER * float(np.linalg.norm(sizes_of_entries / self.scale)) * math.sqrt(max(1, len(rows)))
+        noise += 2 * self.grid * float(np.linalg.norm(1 / self.scale)) * math.sqrt(max(1, len(rows)))
         turned = noise / float(sizes[-1]) + 8 * len(self.scale) * UNIT_ROUNDOFF if len(sizes) else UNIT_ROUNDOFF
         ratio = turned * float((1 / self.scale).max()) / length
         return normal / length, math.asin(ratio) if ratio < 1 else None
@@ -145,7 +159,7 @@ class _Span:
         return np.asarray(np.linalg.svd(rows, full_matrices=True)[2][len(rows) :] / self.scale)
 
 
-def _gather(session: Session, robust: bool, start: FloatArray, box: Box, rng: np.random.Generator) -> _Span:
+def _gather(session: Session, robust: bool, start: FloatArray, box: Where, rng: np.random.Generator) -> _Span:
     """Ask until the answers have rank p − 1 (after taking differences on each side)."""
     p = session.dimension
     x, answer = _first_explained(session, start, box, rng)
@@ -173,7 +187,7 @@ def _gather(session: Session, robust: bool, start: FloatArray, box: Box, rng: np
 
 
 def _first_explained(
-    session: Session, start: FloatArray, box: Box, rng: np.random.Generator
+    session: Session, start: FloatArray, box: Where, rng: np.random.Generator
 ) -> tuple[FloatArray, FloatArray]:
     """The first point that the service explains, and the explanation."""
     x = start
@@ -212,13 +226,24 @@ class _Sides:
 
 
 def _confirm(
-    session: Session, span: _Span, normal: FloatArray, levels: dict[int, float], box: Box, rng: np.random.Generator
+    session: Session,
+    span: _Span,
+    normal: FloatArray,
+    levels: dict[int, float],
+    allowed: float,
+    box: Where,
+    rng: np.random.Generator,
 ) -> None:
     """One more answer must lie on (one of) the planes found."""
     reach = float(span.scale.max())
-    answer = session.answer(box.clip(span.questions[0] + reach * rng.normal(size=len(normal))))
+    questions = (box.clip(span.questions[0] + reach * rng.normal(size=len(normal))) for _ in range(CONFIRMING))
+    answer = next((z for x in questions if (z := session.explain(x)) is not None), None)
+    if answer is None:
+        raise NoExplanation(
+            f"the service explained none of {CONFIRMING} more points, so that nothing confirms its plane"
+        )
     miss = min(abs(float(normal @ answer) - level) for level in levels.values())
-    if miss > 1e-8 * (float(np.abs(normal) @ np.abs(answer)) + span.size):
+    if miss > 1e-8 * (float(np.abs(normal) @ np.abs(answer)) + span.size) + allowed:
         raise BrokenPromise(
             f"the answers do not lie on a plane: one more of them is {miss:.3g} away from the plane through the others. "
             "They are rounded, heuristic, or come from a model that is not linear",

@@ -56,7 +56,8 @@ class Extraction:
     def rescaled(self, length: float, length_error: float = 0.0) -> Extraction:
         """The same with normal and offset divided by `length`, which is known to within `length_error`."""
         plane = Hyperplane(self.hyperplane.normal / length, self.hyperplane.offset / length)
-        bound = self.offset_bound
+        bound = self.offset_bound if length_error < length else None
         if bound is not None:
-            bound = (bound + (abs(self.hyperplane.offset) + bound) * length_error) / length
+            # |b/l − b'/l'| ≤ (|b − b'| + |b'|·|l − l'|/l') / l
+            bound = (bound + (abs(self.hyperplane.offset) + bound) * length_error / (length - length_error)) / length
         return replace(self, hyperplane=plane, offset_bound=bound)

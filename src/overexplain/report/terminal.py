@@ -47,12 +47,13 @@ def print_survey(rows: Sequence[SurveyRow], console: Console) -> None:
 def print_rebuilt(rebuilt: Rebuilt, console: Console, features: Sequence[str] | None = None) -> None:
     """Print what was spent, how far the rebuilt model is from the true one, and what that rests on."""
     found, spent = rebuilt.found, rebuilt.found.spent
-    labels = f" and {counted(spent.labels, 'label')}" if spent.labels else ""
+    paid = [counted(spent.explanations, "answer")] if spent.explanations or not spent.labels else []
+    paid += [counted(spent.labels, "label")] if spent.labels else []
     verb = "rebuilds" if spent.requests == 1 else "rebuild"
-    console.print(f"{counted(spent.explanations, 'answer')}{labels} {verb} this model.", style="bold")
+    console.print(f"{' and '.join(paid)} {verb} this model.", style="bold")
     console.print()
     lines = [
-        ("service", service_in_words(rebuilt.mechanism)),
+        ("service", "labels only" if rebuilt.mechanism is None else service_in_words(rebuilt.mechanism)),
         ("method", found.method),
         ("spent", f"{counted(spent.explanations, 'explanation')}, {counted(spent.labels, 'label')}"),
         ("proven minimum", "not known" if rebuilt.minimum is None else counted(rebuilt.minimum, "explanation")),
@@ -60,10 +61,17 @@ def print_rebuilt(rebuilt: Rebuilt, console: Console, features: Sequence[str] | 
         ("offset error", f"{small(rebuilt.offset_error, 1)} ({_bound(found.offset_bound)})"),
         ("rebuilt", _formula(found.hyperplane, features)),
     ]
-    if rebuilt.mechanism.radius is None and found.radius is not None:
+    if (same := rebuilt.agreement) is not None:
+        floor = f"a constant answer: {percent(same.floor)}"
+        lines.insert(6, ("agreement", f"{percent(same.share)} of {counted(same.points, 'point')} ({floor})"))
+    if rebuilt.mechanism is not None and rebuilt.mechanism.radius is None and found.radius is not None:
         lines.append(("radius", f"{found.radius:.10g} (found; {_bound(found.radius_bound)})"))
     elif found.radius:
         lines.append(("radius", f"{found.radius:.10g} (declared)"))
+    if len(found.unidentified):
+        lines.append(
+            ("never revealed", f"{counted(len(found.unidentified), 'direction')} of {found.hyperplane.dimension}")
+        )
     if not found.oriented:
         lines.append(("Yes and No", "may be exchanged: no label was asked"))
     lines += [("" if k else "assumes", sentence) for k, sentence in enumerate(found.assumptions)]

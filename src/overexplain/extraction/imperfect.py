@@ -1,0 +1,284 @@
+"""Services that are not what they say, or say nothing: look first, then go the cheapest way that can still work.
+
+Every way checks itself, and the finished model is held against all answers of the conversation. A way that fails hands over to the
+next one; labels alone, where there are any, are the way that rests on least.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
+
+import numpy as np
+
+from overexplain.errors import BrokenPromise, ExtractionFailed, NoExplanation, OverexplainError
+from overexplain.extraction.confirm import refuse_contradictions, refuse_misplaced, unflipped
+from overexplain.extraction.constrained.approach import extract_by_approach, predict_approach
+from overexplain.extraction.constrained.revealed import extract_by_revealed, predict_revealed
+from overexplain.extraction.diagnosis.diagnose import diagnose_session
+from overexplain.extraction.diagnosis.oracle_report import OracleReport
+from overexplain.extraction.explained import extract_by_cone
+from overexplain.extraction.first import first_answer
+from overexplain.extraction.inexact.chain import extract_by_chain, predict_chain
+from overexplain.extraction.inexact.fitted import euclidean_stretch
+from overexplain.extraction.inexact.warm import FEW, extract_by_average, extract_warm, predict_warm
+from overexplain.extraction.job import Job
+from overexplain.extraction.labels.floors import predicted_labels
+from overexplain.extraction.labels.labels import extract_by_labels
+from overexplain.extraction.points import extract_by_points
+from overexplain.extraction.precision import answer_error
+from overexplain.extraction.result import Extraction
+from overexplain.geometry.arrays import FloatArray
+from overexplain.geometry.hyperplane import NO, YES, Hyperplane
+from overexplain.geometry.mechanism import Mechanism
+from overexplain.geometry.norm import Norm
+from overexplain.log.querylog import QueryLog
+
+DIAGNOSTIC = 20
+"""Explanations spent on finding out what kind of service this is."""
+
+ENOUGH = 2.0
+"""A bound this many times the accuracy wanted is good enough: bounds are that much larger than errors anyway."""
+
+MOST_SLACK = 0.9
+"""Answers with more slack than this come closer to the plane too slowly for a chain."""
+
+UNSEEN = 0.3
+"""About how far off, in radians, a guess of which nothing is known is taken to be."""
+
+SCATTERED = 15.0
+"""Answers whose scatter behind the plane is one step give a normal about one part in so many off."""
+
+ROOM = 1.5
+"""An estimated slack is taken so many times larger than the answers prove."""
+
+AVERAGED = 100
+"""Where nothing but averaging is left, so many answers are taken for each feature."""
+
+SINGLE = 2e-6
+"""What float32 answers show of a normal, for each root of a feature."""
+
+FAR = 100
+"""How many times the error of an answer, divided by the accuracy wanted, a start must lie away for that error not to matter."""
+
+FLIPS = Mechanism(None, slack=None)
+"""The terms under which heuristic answers are logged: they flip the label, nothing more."""
+
+
+@dataclass(frozen=True)
+class Way:
+    """One way to the model: its name, what it is predicted to cost, how to go it, and which terms answers then follow."""
+
+    name: str
+    cost: float
+    go: Callable[[], Extraction]
+    terms: Mechanism = FLIPS
+
+
+def degrade(job: Job, reason: OverexplainError | None = None) -> Extraction:
+    """The model behind a service whose terms are unknown, or were refuted for the `reason` given."""
+    session = job.session
+    session.forgiving = True
+    report = diagnose_session(job, DIAGNOSTIC)
+    notes = [] if reason is None else [f"the declared mechanism was refuted and set aside: {reason}"]
+    notes.append(
+        f"diagnosed with {report.asked.explanations} explanations and {report.asked.labels} labels: {report.theorem}"
+    )
+    return cheapest(job, ways_after(job, report), notes, reason)
+
+
+def cheapest(job: Job, ways: list[Way], notes: list[str], reason: OverexplainError | None = None) -> Extraction:
+    """What the cheapest way gives that works and is as accurate as wanted; failing that, the most accurate one found."""
+    failures: list[OverexplainError] = [] if reason is None else [reason]
+    found: list[tuple[Way, Extraction]] = []
+    for way in sorted(ways, key=lambda way: way.cost):
+        try:
+            result = way.go()
+            refuse_contradictions(result, job.session.log)
+            if way.terms.slack == 0:
+                refuse_misplaced(result, job.session.log, way.terms)
+        except (BrokenPromise, ExtractionFailed, NoExplanation) as failure:
+            failures.append(failure)
+            notes.append(f"tried and given up: {way.name} ({failure})")
+            continue
+        found.append((way, result))
+        if result.error_bound is None or result.error_bound <= ENOUGH * job.accuracy:
+            break
+        notes.append(f"not accurate enough: {way.name} ({result.error_bound:.1g} rad)")
+    if not found:
+        raise _telling(failures)
+    way, best = min(found, key=lambda pair: pair[1].error_bound or 0.0)
+    log = job.session.log
+    if log is not None:
+        log = log.reread(way.terms, unflipped(best, log))
+    best = replace(best, spent=job.session.spent, log=log, assumptions=(*notes, *best.assumptions))
+    terms = job.session.mechanism
+    return best if terms is None or terms.distance is None else _in_unit_of(terms.distance, best)
+
+
+def _in_unit_of(norm: Norm, found: Extraction) -> Extraction:
+    """The same with the normal of dual length 1, as everywhere where a distance is declared."""
+    normal = found.hyperplane.normal
+    length = float(norm.dual(normal))
+    if abs(length - 1) < 1e-9:
+        return found
+    # A unit normal that is off by θ has a dual length that is off by at most κ·2 sin(θ/2).
+    turned = 2 * math.sin(min(found.error_bound or 0.0, math.pi) / 2) * float(np.linalg.norm(normal))
+    return found.rescaled(length, euclidean_stretch(norm, len(normal)) * turned)
+
+
+def _telling(failures: list[OverexplainError]) -> OverexplainError:
+    """The failure that says most: a refuted promise first, then what remained open."""
+    for kind in (BrokenPromise, ExtractionFailed, OverexplainError):
+        for failure in failures:
+            if isinstance(failure, kind):
+                return failure
+    return ExtractionFailed("the service neither explains nor labels in a way that any method here can use")
+
+
+def ways_after(job: Job, report: OracleReport) -> list[Way]:
+    """Every way that a diagnosis leaves open."""
+    ways = [*_exact_ways(job, report), *label_ways(job, report.answers > 0, report)]
+    if report.margin == "relative" and report.slack is not None and report.one_sided is None:
+        # What the answers prove is a lower estimate of the slack; a larger one costs a link more, a smaller one the result.
+        ways += chain_ways(job, min(MOST_SLACK, ROOM * report.slack), report.distance, declared=False)
+    if report.answers and not job.session.can_label:
+        ways.append(Way("averages", math.inf, lambda: extract_by_average(job, AVERAGED * report.dimension)))
+    return ways
+
+
+def chain_ways(job: Job, slack: float, norm: Norm | None, declared: bool) -> list[Way]:
+    """The chain of counterfactuals, if the slack leaves any hope."""
+    if slack > MOST_SLACK:
+        return []
+    cost = predict_chain(job.session.dimension, job.accuracy, slack)
+    terms = Mechanism(norm, slack=slack) if declared else FLIPS
+    return [Way("chain of counterfactuals", cost, lambda: extract_by_chain(job, slack, norm, declared), terms)]
+
+
+def label_ways(job: Job, explains: bool, report: OracleReport | None = None) -> list[Way]:
+    """Labels, from scratch, or, if there are explanations, from the guess they give."""
+    session, p = job.session, job.session.dimension
+    if not session.can_label:
+        return []
+    pair = _opposite_pair(session.log)
+    cold = Way(
+        "labels",
+        predicted_labels(p, job.accuracy),
+        lambda: extract_by_labels(session, job.accuracy, job.start, job.where, job.rng, pair=pair),
+    )
+    if not explains:
+        return [cold]
+    # Every explanation that a guess is made of is paid for, and so is the label of its question unless its step shows it.
+    constant = report is not None and report.direction == "constant"
+    parallel = constant and report is not None and report.family not in ("l1", "linf")
+    gathered = 2 * FEW if parallel else (1 if constant else 2) * 3 * p
+    angle = job.accuracy if parallel else _scatter(report, session.log)
+    return [
+        cold,
+        Way("labels after a guess", gathered + predict_warm(p, job.accuracy, angle), lambda: extract_warm(job)),
+    ]
+
+
+def _scatter(report: OracleReport | None, log: QueryLog | None) -> float:
+    """About how far from the normal a guess from many answers will be: their scatter behind the plane over their steps."""
+    if report is None or report.margin_size == 0 or log is None or not len(log.explained):
+        return UNSEEN
+    steps = np.linalg.norm(log.explanations[log.explained] - log.points[log.explained], axis=1)
+    return min(UNSEEN, report.margin_size / (SCATTERED * float(np.median(steps))))
+
+
+def _opposite_pair(log: QueryLog | None) -> tuple[FloatArray, FloatArray] | None:
+    """A point labelled No and the nearest one labelled Yes, among the labels asked so far."""
+    if log is None or not (len(log.labelled(NO)) and len(log.labelled(YES))):
+        return None
+    no, yes = log.points[log.labelled(NO)], log.points[log.labelled(YES)]
+    distances = np.linalg.norm(no[:, None] - yes[None], axis=2)
+    i, j = np.unravel_index(int(distances.argmin()), distances.shape)
+    return no[i].copy(), yes[j].copy()
+
+
+def _exact_ways(job: Job, report: OracleReport) -> list[Way]:
+    """The theorems, with the terms that were seen instead of those that were declared."""
+    if not report.exact or report.repeated_rows:
+        return []
+    p, norm, secret = report.dimension, report.distance, report.margin == "constant"
+    tolerance = None
+    if report.grid is not None and norm is not None:
+        tolerance = float(norm(np.full(p, report.tolerance)))
+    terms = Mechanism(norm, radius=None if secret else 0.0, tolerance=tolerance)
+    unknown = Mechanism(None, radius=terms.radius)
+    directions = 1 if norm is not None and norm.is_smooth else p
+    if report.is_boxed:
+        return approach_ways(job, terms) if report.grid is None else []
+    ways = []
+    away: Job | None = job
+    if report.grid is not None:
+        away = _single(job) if report.grid == "float32" else far_out(job, report.tolerance)
+    if norm is not None and away is not None:
+        near, go = away is job, partial(_by_cone_from, away, job, terms, norm)
+        ways.append(Way(f"the distance seen, {norm!r}", directions + 1 + secret + (not near), go, terms))
+    if report.grid is None:
+        ways.append(Way("points alone", p + 2 + secret, lambda: _by_points(job, unknown), unknown))
+        if report.direction in ("constant", "by side") and not secret and 1 < len(report.moved) < p:
+            cost = predict_revealed(p, [report.moved]).requests
+            ways.append(Way("revealed coordinates", cost, lambda: extract_by_revealed(job), unknown))
+    return ways
+
+
+def approach_ways(job: Job, terms: Mechanism) -> list[Way]:
+    """To the plane by labels, and from there, where no limit cuts answers off, as the theorems say."""
+    if not job.session.can_label or not terms.is_plain:
+        return []
+    cost = predict_approach(len(job.start), terms).requests
+    return [Way("approach, then ask", cost, lambda: extract_by_approach(job, terms), terms)]
+
+
+def far_out(job: Job, tolerance: float) -> Job | None:
+    """The job from a start so far away that errors of this size no longer matter; None if it may not start there."""
+    if not job.where.is_everything or job.keeps_start:
+        return None
+    reach = FAR * tolerance / job.accuracy
+    return replace(job, start=job.start + reach * job.rng.uniform(0.5, 1.0, len(job.start)))
+
+
+def _single(job: Job) -> Job | None:
+    """The job, if float32 answers show enough for it: they err relative to their size, so no start is better than another."""
+    return job if job.accuracy >= SINGLE * math.sqrt(len(job.start)) else None
+
+
+def tolerance_ways(job: Job, terms: Mechanism, norm: Norm) -> list[Way]:
+    """The theorem for declared terms with a tolerance: from far away, where that is allowed, else from the start as it is."""
+    assert terms.tolerance
+    away = far_out(job, terms.tolerance / float(norm.units(len(job.start)).min()))
+    cost = 3 if norm.is_smooth else len(job.start) + 2
+    return [Way("the declared terms", cost, lambda: _by_cone_from(away, job, terms, norm), terms)]
+
+
+def _by_cone_from(away: Job | None, job: Job, terms: Mechanism, norm: Norm) -> Extraction:
+    """The theorem from far away, and then the offset from one answer near the start: far answers blur it."""
+    if away is None or away is job:
+        return _by_cone(job, terms, norm)
+    found = _by_cone(away, terms, norm)
+    answer = job.session.explain(job.start)
+    if answer is None or not terms.is_plain or found.error_bound is None or found.offset_bound is None:
+        return found
+    normal = found.hyperplane.normal  # of dual length 1: an answer within the tolerance is that far from the plane
+    length = float(np.linalg.norm(normal))
+    # Turned by θ and scaled back to dual length 1, the normal moves by at most θ‖a‖₂(1 + κ‖a‖₂) in the 2-norm.
+    turned = 1.1 * found.error_bound * length * (1 + euclidean_stretch(norm, len(normal)) * length)
+    bound = answer_error(norm, terms.tolerance, job.start, answer) + turned * float(np.linalg.norm(answer))
+    if bound >= found.offset_bound:
+        return found
+    return replace(found, hyperplane=Hyperplane(normal, float(normal @ answer)), offset_bound=bound)
+
+
+def _by_cone(job: Job, terms: Mechanism, norm: Norm) -> Extraction:
+    first = first_answer(job.session, terms, norm, job.start, job.accuracy, job.where, job.rng)
+    return extract_by_cone(job.session, terms, norm, first, job.where, job.orient)
+
+
+def _by_points(job: Job, terms: Mechanism) -> Extraction:
+    return extract_by_points(job.session, terms, job.start, job.where, job.orient, job.rng, verify=True)
