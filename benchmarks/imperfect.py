@@ -148,25 +148,8 @@ def services(w: World) -> dict[str, tuple[Make, str]]:
         rows[f"fails 1 in 5 ({failure}) l1"] = (unknown(flaky, "l1"), "l1")
     for name in ox.IMITATIONS:
         rows[f"like {name}"] = (lambda w, seed, n=name: ox.imitate(n, w.plane, w.train, rng=seed), "l2")  # type: ignore[misc]
-    rows["labels only"] = (lambda *_: LabelsOnly(exact("l2")), "l2")
+    rows["labels only"] = (lambda *_: ox.LabelsOnly(exact("l2")), "l2")
     return rows
-
-
-class LabelsOnly:
-    """The labels of another oracle."""
-
-    mechanism = None
-
-    def __init__(self, oracle: Any) -> None:
-        self.dimension, self.classify = oracle.dimension, oracle.classify
-
-
-class Told:
-    """An oracle under terms that it does not publish itself: what the paper's recipe believes."""
-
-    def __init__(self, oracle: Any, mechanism: ox.Mechanism) -> None:
-        self.dimension, self.mechanism = oracle.dimension, mechanism
-        self.classify, self.explain = oracle.classify, oracle.explain
 
 
 def run(make: Make, w: World, target: float | None, told: str | None = None) -> Run:
@@ -177,7 +160,7 @@ def run(make: Make, w: World, target: float | None, told: str | None = None) -> 
         service = make(w, seed)
         options: dict[str, Any] = {"accuracy": target}
         if told is not None:
-            service, options = Told(service, ox.Mechanism(told)), {"strategy": "paper"}
+            service, options = ox.Published(service, ox.Mechanism(told)), {"strategy": "paper"}
         try:
             found = ox.extract(service, budget=MOST, rng=seed, **options)
         except ox.OverexplainError as error:

@@ -32,3 +32,17 @@ def run(block: str, names: dict[str, Any]) -> tuple[str, dict[str, Any]]:
     with contextlib.redirect_stdout(out):
         exec(block, names)
     return out.getvalue(), names
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/services.md"])
+def test_code_runs_and_prints_what_the_comment_below_it_says(
+    page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A comment in the last line of a block is what the block prints."""
+    monkeypatch.chdir(tmp_path)
+    blocks = re.findall(r"```python\n(.*?)```", (ROOT / page).read_text(encoding="utf-8"), flags=re.DOTALL)
+    for block in (block for block in blocks if not SHOWN.search(block)):
+        printed, _ = run(block, {})
+        last = block.rstrip().rsplit("\n", 1)[-1]
+        if last.startswith("# "):
+            assert printed.strip() == last.removeprefix("# ")

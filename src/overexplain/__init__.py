@@ -35,6 +35,7 @@ _HOME = {
     "InconsistentLog": "errors",
     "InvalidInput": "errors",
     "Knowledge": "knowledge.engine",
+    "LabelsOnly": "oracles.wrappers",
     "LinearModel": "models.linear",
     "Lp": "geometry.norms",
     "Mahalanobis": "geometry.norms",
@@ -56,6 +57,7 @@ _HOME = {
     "OverexplainError": "errors",
     "Overshoot": "oracles.degraded",
     "Polyhedral": "geometry.norms",
+    "Published": "oracles.wrappers",
     "QueryLog": "log.querylog",
     "RandomRadius": "oracles.degraded",
     "Recorded": "oracles.wrappers",
@@ -135,18 +137,18 @@ if TYPE_CHECKING:
     from overexplain.oracles.imitations import IMITATIONS, imitate
     from overexplain.oracles.libraries import AlibiOracle, CallableOracle, DiceOracle, NiceOracle
     from overexplain.oracles.protocol import Oracle
-    from overexplain.oracles.wrappers import Budgeted, Recorded
+    from overexplain.oracles.wrappers import Budgeted, LabelsOnly, Published, Recorded
 
 __all__ = [
     "IMITATIONS", "NO", "YES", "AlibiOracle", "Boxed", "BrokenPromise", "BudgetExhausted", "Budgeted",
     "CallableOracle", "Certificate", "CertificateInvalid", "DiceOracle", "DimensionMismatch", "Disagreement",
     "Domain", "EndpointFailed", "Extraction", "ExtractionFailed", "Flaky", "Float32", "GroupNorm", "Hyperplane",
-    "Immutable", "InconsistentLog", "InvalidInput", "Knowledge", "LinearModel", "Lp", "Mahalanobis", "Mechanism",
-    "ModelOracle", "Monotone", "NearestRow", "NiceOracle", "NoExplanation", "Noisy", "Norm", "NotFinite", "OneHot",
-    "OneSided", "Oracle", "OracleError", "OracleReport", "OverexplainError", "Overshoot", "Polyhedral", "QueryLog",
-    "RandomRadius", "Recorded", "Rounded", "SolverFailed", "Sparse", "Spent", "Status", "Suboptimal",
-    "SwitchingNorm", "UnsupportedModel", "UnsupportedNorm", "Verdict", "Verdicts", "Weighted", "ZeroNormal",
-    "diagnose", "extract", "imitate", "l1", "l2", "linf", "load_model", "norm", "recover",
+    "Immutable", "InconsistentLog", "InvalidInput", "Knowledge", "LabelsOnly", "LinearModel", "Lp", "Mahalanobis",
+    "Mechanism", "ModelOracle", "Monotone", "NearestRow", "NiceOracle", "NoExplanation", "Noisy", "Norm",
+    "NotFinite", "OneHot", "OneSided", "Oracle", "OracleError", "OracleReport", "OverexplainError", "Overshoot",
+    "Polyhedral", "Published", "QueryLog", "RandomRadius", "Recorded", "Rounded", "SolverFailed", "Sparse",
+    "Spent", "Status", "Suboptimal", "SwitchingNorm", "UnsupportedModel", "UnsupportedNorm", "Verdict", "Verdicts",
+    "Weighted", "ZeroNormal", "diagnose", "extract", "imitate", "l1", "l2", "linf", "load_model", "norm", "recover",
 ]  # fmt: skip
 
 

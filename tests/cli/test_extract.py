@@ -216,3 +216,76 @@ def test_input_that_cannot_be_used_is_3_and_one_line(options, says, model, tmp_p
     assert err.startswith("error: ")
     assert says in err
     assert err.count("\n") == 1
+
+
+ROWS = (
+    "age,income,debts,years\n" + "\n".join(f"{i % 7},{(i * 5) % 11},{(i * 3) % 13},{i % 4}" for i in range(60)) + "\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("options", "method", "labels"),
+    [
+        (["--labels-only"], "labels only", range(60, 130)),
+        (["--labels-only", "--strategy", "lowd-meek"], "Lowd", range(60, 250)),
+        (["--distance", "l1", "--degrade", "rounded:2", "--accuracy", "1e-3"], "Theorem A", range(1, 2)),
+        (["--distance", "l1", "--degrade", "suboptimal:0.2"], "chain", range(1, 2)),
+        (["--distance", "l2", "--degrade", "noisy:0.1", "--unsaid", "--accuracy", "1e-3"], "labels", range(40, 160)),
+        (["--distance", "l1", "--unsaid"], "Theorem", range(1, 60)),
+        (["--imitate", "nearest-neighbour", "--accuracy", "1e-3"], "labels", range(40, 160)),
+    ],
+)
+def test_imperfect_services_are_rebuilt_and_compared(options, method, labels, model, tmp_path, capsys) -> None:
+    (tmp_path / "rows.csv").write_text(ROWS.replace("age,income,debts,years", ",".join(model.features)))
+    found = result(capsys, *options, "--data", "rows.csv", "--log", "run.jsonl")
+    assert method in found["method"]
+    assert found["labels"] in labels
+    assert found["error_bound"] is None or found["angle_error"] <= found["error_bound"]
+    assert found["angle_error"] < 1.1e-3
+    assert set(found["agreement"]) == {"share", "floor", "points"}
+    assert found["agreement"]["share"] >= found["agreement"]["floor"]
+    log = QueryLog.load("run.jsonl")
+    assert log.features == model.features
+    assert len(log) == found["explanations"] + found["labels"]
+
+
+def test_agreement_is_printed_with_its_floor_and_the_angle(model, tmp_path, capsys) -> None:
+    (tmp_path / "rows.csv").write_text(ROWS.replace("age,income,debts,years", ",".join(model.features)))
+    assert run(["extract", "model.json", "--distance", "l1", "--data", "rows.csv"]) == 0
+    out = capsys.readouterr().out
+    assert "agreement       100 % of 60 points (a constant answer: " in out
+    assert "angle error" in out
+    assert max(map(len, out.splitlines())) <= 80
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ([], "--distance"),
+        (["--imitate", "nice", "--distance", "l1"], "--imitate brings its own distance"),
+    ],
+)
+def test_a_service_must_be_described_once(options, says, model, capsys) -> None:
+    assert run(["extract", "model.json", *options]) == 2
+    assert says in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        (["--imitate", "nice"], "needs --data"),
+        (["--distance", "l1", "--degrade", "rounded"], "rounded:DECIMALS"),
+        (["--distance", "l1", "--degrade", "wobbly:1"], "unknown"),
+        (["--distance", "l1", "--data", "missing.csv"], "missing.csv"),
+    ],
+)
+def test_a_service_that_cannot_be_made_is_3(options, says, model, capsys) -> None:
+    assert run(["extract", "model.json", *options]) == 3
+    assert says in capsys.readouterr().err
+
+
+def test_every_strategy_of_the_library_is_one_of_the_command() -> None:
+    from overexplain.cli.app import Strategy
+    from overexplain.extraction.extract import STRATEGIES
+
+    assert {s.value for s in Strategy} == set(STRATEGIES) - {"slices"}  # a coefficient file has no one-hot groups

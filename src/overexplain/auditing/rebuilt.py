@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from overexplain.auditing.agreement import Agreement, agreement
-from overexplain.extraction.precision import NEAR
+from overexplain.extraction.precision import NEAR, entry_errors
 from overexplain.extraction.result import Extraction
 from overexplain.geometry.arrays import FloatArray
 from overexplain.geometry.hyperplane import Hyperplane
@@ -120,14 +120,15 @@ def proven_minimum(log: QueryLog, mechanism: Mechanism) -> int | None:
     (3, 1)
     """
     norm = mechanism.distance
-    if norm is None or len(log.explained) == 0:
+    if norm is None or mechanism.slack != 0 or len(log.explained) == 0:
         return None
     is_plain = False
     for i in log.explained:
         x, answer = log.points[i], log.explanations[i]
         step = answer - x
         if float(norm(step)) > NEAR * (float(norm(x)) + float(norm(answer))):
-            return norm.normal_cone(step).dimension + int(mechanism.radius is None and not is_plain)
+            errors = entry_errors(norm, mechanism.tolerance, x, answer) if mechanism.tolerance else None
+            return norm.normal_cone(step, errors).dimension + int(mechanism.radius is None and not is_plain)
         is_plain = is_plain or not np.any(step)
     return 1  # with one feature a point of the plane is the model
 

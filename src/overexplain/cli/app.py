@@ -40,6 +40,25 @@ Radius = Annotated[
 TimeLimit = Annotated[float | None, Option(min=0, metavar="SECONDS", help="Then leave the rest undecided.")]
 
 
+ServiceDistance = Annotated[
+    str | None, Option(metavar="NORM", help="What the service minimises: l1, l2, linf, or lp:1.5 etc.")
+]
+ServiceBall = Annotated[str | None, Option(metavar="NORM", help="Robust service: the ball around an answer.")]
+ServiceRadius = Annotated[float | None, Option(help="Robust service: the radius of that ball.")]
+Imitate = Annotated[
+    str | None, Option(metavar="NAME", help="A service as people run it: solver, wachter, nice, ... (with --data).")
+]
+Degrade = Annotated[
+    list[str] | None,
+    Option(
+        metavar="SPEC", help="What is wrong with it: rounded:2, noisy:0.1, one-sided, ... Several are applied in turn."
+    ),
+]
+Data = Annotated[
+    Path | None, Option(metavar="ROWS", help="A .csv, .jsonl or .parquet file with rows, by feature name.")
+]
+
+
 class WrongUsage(Exception):
     """The command line cannot be understood; the message says what is wrong and where to look."""
 
@@ -51,6 +70,16 @@ class Strategy(StrEnum):
     cone = "cone"
     points = "points"
     paper = "paper"
+    revealed = "revealed"
+    approach = "approach"
+    chain = "chain"
+    warm = "warm"
+    average = "average"
+    labels = "labels"
+    labels_anchor = "labels-anchor"
+    labels_lift = "labels-lift"
+    labels_far = "labels-far"
+    lowd_meek = "lowd-meek"
 
 
 class Ties(StrEnum):
@@ -124,14 +153,28 @@ def demo(seed: Seed = 0, as_json: AsJson = False) -> Work:
 @app.command()
 def extract(
     model: Annotated[Path, typer.Argument(metavar="MODEL.json", help="A coefficient file.")],
-    distance: Annotated[str, Option(metavar="NORM", help="What the service minimises: l1, l2, linf, or lp:1.5 etc.")],
-    robustness: Annotated[str | None, Option(metavar="NORM", help="Robust service: the ball around an answer.")] = None,
-    radius: Annotated[float | None, Option(help="Robust service: the radius of that ball.")] = None,
+    distance: ServiceDistance = None,
+    robustness: ServiceBall = None,
+    radius: ServiceRadius = None,
     secret_radius: Annotated[bool, Option("--secret-radius", help="The service hides its radius.")] = False,
-    strategy: Annotated[Strategy, Option(help="auto: the fewest answers; paper: as published.")] = Strategy.auto,
+    labels_only: Annotated[
+        bool, Option("--labels-only", help="The service gives labels and explains nothing.")
+    ] = False,
+    imitate: Imitate = None,
+    degrade: Degrade = None,
+    unsaid: Annotated[bool, Option("--unsaid", help="The service publishes none of its terms.")] = False,
+    data: Data = None,
+    strategy: Annotated[
+        Strategy,
+        Option(
+            metavar="NAME", help="auto: the fewest answers; paper: as published; or cone, points, labels, chain, ..."
+        ),
+    ] = Strategy.auto,
     ties: Annotated[Ties, Option(help="Which of several equally near explanations is given.")] = Ties.first,
     budget: Annotated[int | None, Option(min=0, help="Send at most so many questions.")] = None,
-    accuracy: Annotated[float | None, Option(help="Wanted accuracy of the coefficients (1e-9).")] = None,
+    accuracy: Annotated[
+        float | None, Option(help="Wanted: of the coefficients (1e-9); of the angle if answers are not exact (1e-6).")
+    ] = None,
     orient: Annotated[bool, Option("--orient/--no-orient", help="Ask one label, to tell Yes from No.")] = True,
     seed: Seed = 0,
     log: Annotated[
@@ -144,19 +187,22 @@ def extract(
 ) -> Work:
     """Rebuild a model of yours from what a service would answer.
 
-    The service is simulated: it gives exact explanations of the model under the terms you state. The rebuilt model is
-    held against the original.
+    The service is simulated: it explains the model as you say, exactly unless you degrade it. The rebuilt model is held
+    against the original; with --data, so are its decisions about those rows.
     """
     if secret_radius and radius is None:
         raise WrongUsage("--secret-radius needs --radius: the service must have one to keep secret")
-    if (radius is None) != (robustness is None):
-        raise WrongUsage("--radius and --robustness belong together, e.g. --robustness l2 --radius 0.1")
+    _refuse_odd_service(distance, robustness, radius, imitate)
+    if distance is None and imitate is None and not labels_only:
+        raise WrongUsage("say what the service does: --distance l1, --imitate NAME, or --labels-only")
 
     def work() -> None:
         from overexplain.cli.extract import Request, run_extract
+        from overexplain.cli.services import Described
 
+        service = Described(distance, robustness, radius, imitate, tuple(degrade or ()), data)
         request = Request(
-            model, distance, robustness, radius, secret_radius, strategy.value, ties.value,
+            model, service, labels_only, unsaid, secret_radius, strategy.value, ties.value,
             budget, accuracy, orient, seed, log, output, as_json,
         )  # fmt: skip
         run_extract(request)
@@ -164,27 +210,24 @@ def extract(
     return work
 
 
+def _refuse_odd_service(
+    distance: str | None, robustness: str | None, radius: float | None, imitate: str | None
+) -> None:
+    if imitate is not None and (distance is not None or robustness is not None):
+        raise WrongUsage("--imitate brings its own distance; leave out --distance, --robustness and --radius")
+    if (radius is None) != (robustness is None):
+        raise WrongUsage("--radius and --robustness belong together, e.g. --robustness l2 --radius 0.1")
+
+
 @app.command()
 def diagnose(
     model: Annotated[Path, typer.Argument(metavar="MODEL.json", help="A coefficient file.")],
-    distance: Annotated[
-        str | None, Option(metavar="NORM", help="What the service minimises: l1, l2 (default), linf, or lp:1.5 etc.")
-    ] = None,
-    robustness: Annotated[str | None, Option(metavar="NORM", help="Robust service: the ball around an answer.")] = None,
-    radius: Annotated[float | None, Option(help="Robust service: the radius of that ball.")] = None,
-    imitate: Annotated[
-        str | None, Option(metavar="NAME", help="A service as people run it: solver, wachter, nice, ... (with --data).")
-    ] = None,
-    degrade: Annotated[
-        list[str] | None,
-        Option(
-            metavar="SPEC",
-            help="What is wrong with it: rounded:2, noisy:0.1, one-sided, ... Several are applied in turn.",
-        ),
-    ] = None,
-    data: Annotated[
-        Path | None, Option(metavar="ROWS", help="A .csv, .jsonl or .parquet file with rows, by feature name.")
-    ] = None,
+    distance: ServiceDistance = None,
+    robustness: ServiceBall = None,
+    radius: ServiceRadius = None,
+    imitate: Imitate = None,
+    degrade: Degrade = None,
+    data: Data = None,
     questions: Annotated[int, Option("--questions", "-n", min=4, help="Ask for at most so many explanations.")] = 20,
     seed: Seed = 0,
     as_json: AsJson = False,
@@ -194,18 +237,14 @@ def diagnose(
     Asks a service for a few explanations: the model's own, simulated, exact unless you say otherwise. Finds out its
     distance, rounding, margins, bounds and habits, and predicts how many answers give the model away.
     """
-    if imitate is not None and (distance is not None or robustness is not None):
-        raise WrongUsage("--imitate brings its own distance; leave out --distance, --robustness and --radius")
-    if (radius is None) != (robustness is None):
-        raise WrongUsage("--radius and --robustness belong together, e.g. --robustness l2 --radius 0.1")
+    _refuse_odd_service(distance, robustness, radius, imitate)
 
     def work() -> None:
         from overexplain.cli.diagnose import Request, run_diagnose
+        from overexplain.cli.services import Described
 
-        request = Request(
-            model, distance, robustness, radius, imitate, tuple(degrade or ()), data, questions, seed, as_json
-        )
-        run_diagnose(request)
+        service = Described(distance, robustness, radius, imitate, tuple(degrade or ()), data)
+        run_diagnose(Request(model, service, questions, seed, as_json))
 
     return work
 

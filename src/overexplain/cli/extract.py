@@ -15,15 +15,16 @@ import numpy as np
 from overexplain.auditing.rebuilt import compare
 from overexplain.cli.main import say
 from overexplain.cli.output import counter, print_json
+from overexplain.cli.services import Described, make_service, read_rows
 from overexplain.errors import InvalidInput, OverexplainError
 from overexplain.extraction.extract import extract
+from overexplain.geometry.arrays import FloatArray
 from overexplain.geometry.mechanism import Mechanism
-from overexplain.geometry.norms import norm
 from overexplain.log.querylog import QueryLog, Status
 from overexplain.models.linear import LinearModel
 from overexplain.models.load import load_model
-from overexplain.oracles.exact import ModelOracle
-from overexplain.oracles.wrappers import Recorded
+from overexplain.oracles.protocol import Oracle
+from overexplain.oracles.wrappers import LabelsOnly, Published, Recorded
 from overexplain.report.words import counted
 
 
@@ -32,9 +33,9 @@ class Request:
     """What the command line asked for."""
 
     model: Path
-    distance: str
-    robustness: str | None
-    radius: float | None
+    service: Described
+    labels_only: bool
+    unsaid: bool
     secret_radius: bool
     strategy: str
     ties: Any
@@ -47,25 +48,28 @@ class Request:
     as_json: bool
 
     @property
-    def mechanism(self) -> Mechanism:
-        """How the service answers."""
-        ball = None if self.robustness is None else norm(self.robustness)
-        return Mechanism(norm(self.distance), ball, self.radius or 0.0)
-
-    @property
     def published(self) -> Mechanism:
-        """What the asker is told."""
-        return replace(self.mechanism, radius=None) if self.secret_radius else self.mechanism
+        """What the asker is told by the model's own service."""
+        terms = self.service.mechanism
+        return replace(terms, radius=None) if self.secret_radius else terms
+
+    def made(self, model: LinearModel, rows: FloatArray | None, rng: np.random.Generator) -> Any:
+        """The service to ask."""
+        service: Oracle = make_service(self.service, model, rows, rng, self.ties, self.published)
+        if self.unsaid:
+            service = Published(service, Mechanism(None, slack=None))
+        return LabelsOnly(service) if self.labels_only else service
 
 
 def run_extract(request: Request) -> None:
     """Load, ask, rebuild, compare, print; the log is saved whatever happens."""
     _refuse_to_overwrite(request)
     model = load_model(request.model)
-    for_ties, for_questions = np.random.default_rng(request.seed).spawn(2)
-    service = ModelOracle(model.hyperplane, request.mechanism, request.ties, for_ties, request.published)
-    oracle = Recorded(service, QueryLog(features=model.features, mechanism=request.published))
-    with _saved(oracle.log, request.log), counter("answers so far", lambda: len(oracle.log)):
+    rows = None if request.service.data is None else read_rows(request.service.data, model)
+    for_service, for_questions = np.random.default_rng(request.seed).spawn(2)
+    service = request.made(model, rows, for_service)
+    oracle = Recorded(service, QueryLog(features=model.features, mechanism=service.mechanism))
+    with _saved(oracle, request.log), counter("answers so far", lambda: len(oracle.log)):
         found = extract(
             oracle,
             strategy=request.strategy,
@@ -73,9 +77,9 @@ def run_extract(request: Request) -> None:
             orient=request.orient,
             budget=request.budget,
             rng=for_questions,
-            record=False,  # the oracle's own log has every answer
         )
-    rebuilt = compare(found, model.hyperplane, request.published, oracle.log)
+        _read_as_found(oracle, found.log)
+    rebuilt = compare(found, model.hyperplane, service.mechanism, oracle.log, rows)
     if request.output is not None:
         # Without a label Yes and No may be exchanged: then their names are not known either.
         classes = model.classes if found.oriented else None
@@ -93,6 +97,14 @@ def run_extract(request: Request) -> None:
             console.print(f"{what} saved: {path}", soft_wrap=True)
 
 
+def _read_as_found(oracle: Recorded, found: QueryLog | None) -> None:
+    """The named log under the terms that the extraction found the answers to follow, before it is saved."""
+    assert found is not None
+    if found.mechanism != oracle.log.mechanism:
+        unanswered = np.flatnonzero((oracle.log.status == Status.ASKED) & (found.status != Status.ASKED))
+        oracle.log = oracle.log.reread(found.mechanism, unanswered)
+
+
 def _refuse_to_overwrite(request: Request) -> None:
     """Answers cost something and models more: neither a log that exists nor the model that is read is written over."""
     if request.log is not None and request.log.exists():
@@ -103,17 +115,17 @@ def _refuse_to_overwrite(request: Request) -> None:
 
 
 @contextmanager
-def _saved(log: QueryLog, path: Path | None) -> Iterator[None]:
-    """Save the log to `path` at the end, also if the end is an error or Ctrl-C; then say so."""
+def _saved(oracle: Recorded, path: Path | None) -> Iterator[None]:
+    """Save the oracle's log to `path` at the end, also if the end is an error or Ctrl-C; then say so."""
     try:
         yield
     except BaseException:
         if path is not None:
-            _rescue(log, path)
+            _rescue(oracle.log, path)
         raise
     if path is not None:
         with _undisturbed():
-            log.save(path)
+            oracle.log.save(path)
 
 
 @contextmanager

@@ -14,12 +14,55 @@ from overexplain.cli.points import open_points
 from overexplain.errors import InvalidInput
 from overexplain.geometry.arrays import FloatArray
 from overexplain.geometry.hyperplane import NO, YES
+from overexplain.geometry.mechanism import Mechanism
+from overexplain.geometry.norms import norm
 from overexplain.models.linear import LinearModel
 from overexplain.oracles import constrained, degraded
+from overexplain.oracles.exact import ModelOracle
+from overexplain.oracles.imitations import imitate
 from overexplain.oracles.protocol import Oracle
 
 MOST_ROWS = 100_000
 """No more rows of a data file are kept in memory."""
+
+
+@dataclass(frozen=True)
+class Described:
+    """A service as the command line describes it; see `make_service`."""
+
+    distance: str | None
+    robustness: str | None
+    radius: float | None
+    imitate: str | None
+    degrade: tuple[str, ...]
+    data: Path | None
+
+    @property
+    def mechanism(self) -> Mechanism:
+        """How the model's own service answers."""
+        ball = None if self.robustness is None else norm(self.robustness)
+        return Mechanism(norm(self.distance or "l2"), ball, self.radius or 0.0)
+
+
+def make_service(
+    described: Described,
+    model: LinearModel,
+    rows: FloatArray | None,
+    rng: np.random.Generator,
+    ties: Any = "first",
+    published: Mechanism | None = None,
+) -> Oracle:
+    """The model's own service, or the imitation asked for, degraded in the order given; `published` is what the former says."""
+    if described.imitate is not None:
+        if rows is None:
+            raise InvalidInput(f"--imitate {described.imitate!r} needs --data: such services learn from rows")
+        service: Oracle = imitate(described.imitate, model.hyperplane, rows, rng)
+    else:
+        service = ModelOracle(model.hyperplane, described.mechanism, ties, rng, published)
+    workshop = Workshop(model.features, model.dimension, rows, rng)
+    for spec in described.degrade:
+        service = degrade(service, spec, workshop)
+    return service
 
 
 @dataclass(frozen=True, eq=False)

@@ -60,7 +60,7 @@ AVERAGED = 100
 SINGLE = 2e-6
 """What float32 answers show of a normal, for each root of a feature."""
 
-FAR = 100
+FAR = 1000
 """How many times the error of an answer, divided by the accuracy wanted, a start must lie away for that error not to matter."""
 
 FLIPS = Mechanism(None, slack=None)

@@ -1,4 +1,4 @@
-"""Oracles made from oracles by wrapping: one that remembers, one that refuses to overspend."""
+"""Oracles made from oracles by wrapping: they remember, refuse to overspend, publish other terms, or only label."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 
 from overexplain.errors import BudgetExhausted
 from overexplain.geometry.arrays import as_budget
+from overexplain.geometry.mechanism import Mechanism
 from overexplain.log.querylog import QueryLog, Status
 from overexplain.oracles.protocol import Oracle, checked_explanation
 from overexplain.oracles.wrapper import Wrapper
@@ -93,3 +94,32 @@ class Budgeted(Wrapper):
                 log=getattr(self.wrapped, "log", None),
             )
         self.spent += count  # before the answer: a request that fails was sent all the same
+
+
+@final
+class Published(Wrapper):
+    """The wrapped oracle under other terms: what a service documents need not be what it does.
+
+    >>> from overexplain.geometry.hyperplane import Hyperplane
+    >>> from overexplain.oracles.exact import ModelOracle
+    >>> silent = Published(ModelOracle(Hyperplane([1.0, 0.0], 1.0), "l2"), Mechanism(None, slack=None))
+    >>> silent.mechanism.describe()
+    'unknown distance'
+    """
+
+    def __init__(self, oracle: Oracle, mechanism: Mechanism) -> None:
+        super().__init__(oracle, mechanism)
+
+    def explain(self, x: ArrayLike) -> Any:
+        """The wrapped oracle's explanation."""
+        return self.wrapped.explain(x)
+
+
+@final
+class LabelsOnly(Wrapper):
+    """The wrapped oracle's labels, and nothing else."""
+
+    @property
+    def mechanism(self) -> None:
+        """None: nothing is explained."""
+        return None
