@@ -416,6 +416,93 @@ def test_documented_terms_that_are_not_true_are_named() -> None:
     assert diagnose(rounded, rng=0).refuted == ("documented answers finer than what was seen (2 decimals)",)
 
 
+@pytest.mark.parametrize("normal", [[1, -1, 1], [1, 0, 0], [0, 2, 0], [2, 2, 0], [1, 1, -1, 1, 1]])
+@pytest.mark.parametrize(
+    "distance", [l1, l2, linf, Lp(3.0), Weighted(l2, [2.0, 1.0, 2.0]), Weighted(linf, [1.0, 2.0, 1.0])]
+)
+def test_terms_that_are_kept_are_not_refuted_where_distances_agree(normal, distance) -> None:
+    if isinstance(distance, Weighted):
+        distance = Weighted(distance.norm, np.resize(distance.weights, len(normal)))
+    plane = Hyperplane(np.array(normal, dtype=float), 2.0)
+    for radius in (0.0, 0.3):
+        for seed in range(3):
+            terms = Mechanism(distance, l2, radius) if radius else Mechanism(distance)
+            report = diagnose(ModelOracle(plane, terms), rng=seed)
+            assert report.refuted == ()
+            assert report.distance == distance
+            plain = {l1: "l1", l2: "l2", linf: "linf"}
+            assert report.family == ("weighted" if isinstance(distance, Weighted) else plain.get(distance, "lq"))
+
+
+def test_terms_that_are_broken_are_refuted_near_where_distances_agree() -> None:
+    for seed in range(3):
+        level = Hyperplane([1.0, -0.99, 1.0], 2.0)
+        for truth, said in ((linf, l2), (l2, linf), (l2, l1), (linf, l1), (l2, Lp(3.0))):
+            report = diagnose(ModelOracle(level, Mechanism(truth), published=Mechanism(said)), rng=seed)
+            assert report.refuted, (truth, said)
+            assert report.distance == truth
+        one = Hyperplane([1.0, 0.01, 0.0], 2.0)
+        assert diagnose(ModelOracle(one, "l1", published=Mechanism("l2")), rng=seed).refuted
+        assert diagnose(ModelOracle(one, "l1", published=Mechanism("linf")), rng=seed).refuted
+
+
+@pytest.mark.parametrize("distance", ["l1", "l2", "linf"])
+def test_a_plane_across_one_feature_is_no_bound(distance) -> None:
+    for feature in range(3):
+        for offset in (1.0, 1 / 3):
+            plane = Hyperplane(np.eye(3)[feature] * 3, offset)
+            for seed in (0, 2, 5):
+                exact = ModelOracle(plane, distance)
+                assert not diagnose(exact, n=12, rng=seed).is_boxed
+                assert not diagnose(Overshoot(exact, 0.05), n=20, rng=seed).is_boxed
+                random = ModelOracle(plane, distance, ties="random", rng=seed)
+                assert not diagnose(random, rng=seed).is_boxed
+
+
+def without_labels(oracle):
+    silent = Asked(oracle)
+    silent.classify = None
+    return silent
+
+
+def test_one_feature_with_answers_from_a_list_has_no_constant_margin() -> None:
+    for seed in range(8):
+        rows = 3 * np.random.default_rng(seed).normal(size=(50, 1))
+        listed = NearestRow(ModelOracle(Hyperplane([2.0], 1.0), "l2"), rows)
+        assert (diagnose(listed, rng=seed).margin, diagnose(listed, rng=seed).exact) == ("variable", False)
+        for oracle in (without_labels(listed), OneSided(listed)):
+            report = diagnose(oracle, rng=seed)
+            assert (report.margin, report.exact) == (None, None)
+        overshot = diagnose(Overshoot(ModelOracle(Hyperplane([2.0], 1.0), "l2"), 0.1), rng=seed)
+        assert (overshot.margin, overshot.exact) == ("constant", True)
+
+
+def test_margins_that_differ_between_the_sides_are_not_called_constant() -> None:
+    class Uneven:
+        """Behind the plane by 0.1 when it explains a No, by 0.05 when it explains a Yes."""
+
+        def __init__(self, inner: ModelOracle) -> None:
+            self.inner, self.dimension, self.mechanism = inner, inner.dimension, Mechanism(None, slack=None)
+            self.classify = inner.classify
+
+        def explain(self, x):
+            exact, normal = self.inner.explain(x), self.inner.hyperplane.normal
+            side = self.classify(x)
+            return exact - side * (0.1 if side == NO else 0.05) * normal / np.linalg.norm(normal)
+
+    for p in (1, 2, 5, 12):
+        for seed in range(4):
+            uneven = Uneven(ModelOracle(plane_of(p, seed), "l2"))
+            report = diagnose(uneven, rng=seed)
+            assert (report.margin, report.exact) == ("variable", False)
+            silent = diagnose(without_labels(uneven), rng=seed)
+            assert silent.margin == (None if p == 1 else "constant")
+            assert any("both sides is assumed" in sentence for sentence in silent.findings) == (p > 1)
+            even = diagnose(Overshoot(uneven.inner, 0.1), rng=seed)
+            assert even.margin == "constant"
+            assert not any("assumed" in sentence for sentence in even.findings)
+
+
 def test_weights_and_held_features_under_l1_are_not_called_plain_l1() -> None:
     plane = Hyperplane([3.0, 1.0, -2.0, 0.5], 1.0)
     weighted = ModelOracle(plane, Mechanism(Weighted(l1, [9.0, 1.0, 9.0, 9.0])), published=Mechanism(None))

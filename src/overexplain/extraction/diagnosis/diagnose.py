@@ -81,7 +81,9 @@ def diagnose_session(job: Job, n: int = 20) -> OracleReport:
     step = float(np.median(seen.reading.steps.lengths)) if seen.reading.rows else 0.0
     advice = remedy(report, session.can_label, domain, step, domain is None and job.where.is_everything)
     report = replace(report, theorem=advice.theorem, cost=advice.cost)
-    return replace(report, findings=findings_of(report, seen.effective.note, seen.unmoved))
+    return replace(
+        report, findings=findings_of(report, seen.effective.note, seen.unmoved, seen.measured.sides_assumed_alike)
+    )
 
 
 def _checked(n: Any) -> int:

@@ -90,14 +90,16 @@ def power_shape(q: float) -> Shape:
     return shape
 
 
-def fit_plane_along(points: PlanePoints, arrows: Sequence[Arrow], shape: Shape, spare: int = 0) -> Fit:
+def fit_plane_along(
+    points: PlanePoints, arrows: Sequence[Arrow], shape: Shape, spare: int = 0, whole: bool = False
+) -> Fit:
     """The best plane whose normal is, where an arrow points, a multiple of its shape, and free elsewhere.
 
-    `spare`: unknowns that were already fitted to the same points.
+    `spare`: unknowns that were already fitted to the same points. `whole`: where no arrow points, the normal is 0, not free.
     """
     p = points.points.shape[1]
     normals = [shape(arrow) for arrow in arrows]
-    shown = np.zeros(p, dtype=bool)
+    shown = np.full(p, whole)
     for arrow in arrows:
         shown |= arrow.direction != 0
     system = _System(points, points.points - points.points.mean(axis=0), normals, np.flatnonzero(~shown))
@@ -173,7 +175,10 @@ def _checks(points: PlanePoints, arrows: int, hidden: int) -> int:
 
 def _graded(system: _System, normal: FloatArray, expected: FloatArray, misses: FloatArray, checks: int) -> Fit:
     """The fit with its worst miss, and how improbable it would be for a wrong normal."""
-    natural = float(np.sqrt((normal**2) @ system.centred.var(axis=0)))  # what a normal of these sizes would miss by
+    spread = system.centred.std(axis=0)
+    natural = float(np.linalg.norm(normal * spread))  # what a normal of these sizes would miss by
+    if (normal == 0).any():  # answers on a plane across few features: it is the other features that would make it miss
+        natural = max(natural, float(np.abs(normal).max() * spread[normal == 0].min()))
     with np.errstate(divide="ignore", invalid="ignore"):
         worst = float(np.max(np.where(expected > 0, np.abs(misses) / expected, np.where(misses == 0, 0.0, np.inf))))
         decades = np.clip(np.log10(natural / (WITHIN * expected)), 0.0, 16.0) if natural > 0 else np.zeros(1)

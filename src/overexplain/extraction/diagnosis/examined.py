@@ -46,7 +46,10 @@ def examine(talk: Interview) -> Examined:
     reading = Reading(talk)
     straight = reading.direction() in ("constant", "by side")
     # Where answers lie on planes, every point counts; elsewhere labels are better spent on finding the plane.
-    on_planes = classify_gaps(reading.link_gaps(set()), straight) in ("zero", "constant")
+    links = classify_gaps(reading.link_gaps(set()), straight)
+    on_planes = links in ("zero", "constant")
+    if links == "constant":
+        reading.is_symmetric()  # while there are labels: they are asked but once
     reading.drop_idle(len(reading.all_rows) if straight and on_planes else _CHECKED)
     direction = reading.direction()
     straight = direction in ("constant", "by side")

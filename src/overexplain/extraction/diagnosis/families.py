@@ -34,6 +34,9 @@ ENOUGH = 3
 _SHORT = 4
 """In two dimensions every plane fits some ℓq: there only multiples of a quarter are believed."""
 
+_STEEPEST = 1e-6
+"""A step longer than the optimum by no more than this share, beyond rounding, is optimal."""
+
 _WIDEST = 0.5
 """An exponent known no better than this is not known."""
 
@@ -74,6 +77,9 @@ def effective_distance(pattern: Pattern) -> Effective:
         return Effective("unknown", note="too few steps were long enough to show a pattern")
     plane = None if pattern.points is None else fit_any_plane(pattern.points)
     normal = plane.normal if plane is not None and plane.holds else None
+    kept = _declared(pattern, normal)
+    if kept is not None:
+        return kept
     if (steps.moved[rows].sum(axis=1) == 1).all() and pattern.straight:
         return _one_feature(pattern, normal)
     level = _largest_change(pattern, normal)
@@ -90,6 +96,42 @@ def effective_distance(pattern: Pattern) -> Effective:
     if pattern.margin is None:
         return Effective("unknown", None, normal)
     return Effective("heuristic", None, normal)
+
+
+def _declared(pattern: Pattern, normal: FloatArray | None) -> Effective | None:
+    """The declared distance, if it explains all answers: others that do so as well do not refute it. None if it does not."""
+    declared, points = pattern.declared, pattern.points
+    plain = declared.norm if isinstance(declared, Weighted) else declared
+    if declared is None or points is None or pattern.margin is None:
+        return None
+    arrows = [arrow_of(pattern.steps, pattern.lines[0])] if pattern.direction == "constant" else []
+    if declared.is_smooth:
+        # The step determines the whole normal: a feature that does not move has no effect.
+        fit = fit_plane_along(points, arrows, _gradient_shape(declared), whole=True) if arrows else None
+        return Effective(_family_of(declared), declared, fit.normal) if fit is not None and fit.holds else None
+    if not isinstance(plain, Lp):
+        return None
+    normals = [] if normal is None else [normal]
+    if arrows:
+        # Alone, a feature moves under ℓ∞ if no other has an effect; together, features move under ℓ1 if their effects are equal.
+        fits = [fit_plane_along(points, arrows, power_shape(q), whole=q == 2.0) for q in (1.0, 2.0)]
+        normals += [fit.normal for fit in fits if fit.holds]
+    for candidate in normals:
+        if _all_steepest(declared, candidate, pattern.steps):
+            return Effective(_family_of(declared), declared, candidate)
+    return None
+
+
+def _family_of(declared: Norm) -> Family:
+    named: dict[float, Family] = {1.0: "l1", 2.0: "l2", math.inf: "linf"}
+    return named.get(declared.q, "lq") if isinstance(declared, Lp) else "weighted"
+
+
+def _all_steepest(distance: Norm, normal: FloatArray, steps: Steps) -> bool:
+    """True if no telling step is longer, in this distance, than the way to the plane it reaches."""
+    rows = steps.telling
+    lengths = np.asarray(distance(steps.moves[rows])) * float(distance.dual(normal))
+    return bool((lengths * (1 - _STEEPEST - 8 * steps.blur[rows]) <= np.abs(steps.moves[rows] @ normal)).all())
 
 
 def _one_feature(pattern: Pattern, normal: FloatArray | None) -> Effective:

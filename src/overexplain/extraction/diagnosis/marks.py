@@ -65,6 +65,14 @@ class Marks:
         low, high = crossing
         return Gap(length, (1 - (low + high) / 2) * length, (high - low) / 2 * length, before)
 
+    def is_midway(self, link: Exchange, reach: float) -> bool | None:
+        """True if the plane lies in the middle of a step from one side's answers to the other's; None if that cannot be seen."""
+        share = 10 * self._share(link, reach)
+        if share > 0.1:
+            return None
+        labels = [self.of(_along(link, 0.5 + offset)) for offset in (-share, share)]
+        return None if None in labels else labels[0] != labels[1]
+
     def crossing(self, exchange: Exchange, across: float = 1.0) -> tuple[float, float] | None:
         """Between which shares of the step the label changes, found by halving; None if labels run out at once."""
         before = self.of(exchange.question)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -28,18 +28,32 @@ _MEASURED = 4
 
 @dataclass(frozen=True)
 class Measured:
-    """What kind of margin it is, the largest size seen, and the single margins behind that."""
+    """What kind of margin it is, the largest size seen, the single margins behind that, and whether the sides were compared."""
 
     margin: Margin | None
     size: float
     gaps: list[Gap]
+    sides_assumed_alike: bool = False
 
 
 def measure_margin(reading: Reading, straight: bool) -> Measured:
-    """The margin, from explanations of explanations; else from labels; else from planes through the answers.
+    """The margin; one that is constant on each side is called constant only if labels do not show that the sides differ.
 
     `straight`: the direction of the steps is constant, or depends on the side only.
     """
+    found = _measured(reading, straight)
+    if found.margin != "constant" or len(reading.lines) != 1:
+        return found
+    symmetric = reading.is_symmetric()
+    if symmetric is False:
+        return replace(found, margin="variable", size=max((gap.size for gap in found.gaps), default=0.0))
+    if symmetric is None and reading.place.dimension == 1:
+        return Measured(None, 0.0, found.gaps)  # a list, too, would answer every question of a side with one number
+    return replace(found, sides_assumed_alike=symmetric is None and len(set(reading.sides.tolist())) > 1)
+
+
+def _measured(reading: Reading, straight: bool) -> Measured:
+    """The margin, from explanations of explanations; else from labels; else from planes through the answers."""
     links = reading.link_gaps(reading.idle)
     margin = classify_gaps(links, straight)
     if margin == "zero":
@@ -51,6 +65,8 @@ def measure_margin(reading: Reading, straight: bool) -> Measured:
         # A link goes back to the plane and behind it: twice a constant margin.
         return Measured(margin, max(gap.size for gap in links) / (2 if margin == "constant" else 1), links)
     gaps = _gaps_by_label(reading, _MEASURED)
+    if len(reading.lines) == 1:  # then the margins of both sides can be compared
+        gaps = [replace(gap, side=0) for gap in gaps]
     if len(gaps) < 3:
         return _measured_by_chance_or_planes(reading, straight, gaps)
     margin = classify_gaps(gaps, straight)

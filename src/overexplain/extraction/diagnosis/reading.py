@@ -123,6 +123,17 @@ class Reading:
                 gaps.append(Gap(float(np.linalg.norm(parent.step)), size, self.reach, depth[k] % 2))
         return gaps
 
+    def is_symmetric(self) -> bool | None:
+        """True if both sides' answers lie equally far behind the plane, as labels show; None if they do not show it."""
+        for link in self.talk.exchanges:
+            if link.parent is None or link.answer is None or link.stands_still:
+                continue
+            if not _goes_on(self.talk.exchanges[link.parent], link) and not self.jumped(link):
+                midway = self.marks.is_midway(link, self.reach)
+                if midway is not None:
+                    return midway
+        return None
+
     def points(self, sides: FloatArray) -> PlanePoints:
         """The answers as points of the plane, or, by `sides`, of two planes parallel to it."""
         nothing = np.zeros_like(self.steps.answers)

@@ -120,11 +120,13 @@ def _by_labels(p: int) -> Spent:
     return Spent(0, math.ceil(predicted_labels(p, TARGET)))
 
 
-def findings_of(report: OracleReport, note: str, unmoved: tuple[int, ...]) -> tuple[str, ...]:
-    """What was seen, one plain sentence each, the most important first."""
+def findings_of(report: OracleReport, note: str, unmoved: tuple[int, ...], assumed: bool) -> tuple[str, ...]:
+    """What was seen, one plain sentence each, the most important first; `assumed`: that both sides have the same margin."""
     if report.answers == 0:
         return _silence(report)
     said = [_chance(report), _direction(report, note), _margin(report)]
+    if assumed:
+        said.append("That this is the same on both sides is assumed: no labels show it.")
     if report.grid is not None:
         said.append(f"Answers lie on a grid: {report.grid}.")
     if report.is_boxed:

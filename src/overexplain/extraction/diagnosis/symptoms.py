@@ -131,6 +131,8 @@ def read_bounds(
     enough = 2 if grid.name is None else 4  # on a grid some answers meet by chance
     apart = _far_apart(answers)  # two questions on one line have one answer, which is no bound
     questions, answers = questions[apart], answers[apart]
+    rounding = FLOAT64_ANSWER * (np.abs(questions) + np.abs(answers))
+    moved = np.abs(answers - questions) > rounding + grid.steps[apart] * (0.5 + 1e-6)
     for i in np.flatnonzero(free):
         values, before = answers[:, i], questions[:, i]
         went = values != before
@@ -138,9 +140,11 @@ def read_bounds(
             if np.isfinite(edge) and (went & (values == edge)).any():
                 limits[i] = edge
                 continue
-            there = went & (values == extreme)
-            # A plane across one feature alone stops every answer at the same number: then none stops elsewhere.
-            elsewhere = (went & (values != extreme)).sum()
+            # Where a bound stops one feature, others go on. A plane across one feature alone stops every answer of a side at
+            # the same number, and no other feature need move: then none stops between the two.
+            there = went & (values == extreme) & (moved.sum(axis=1) > moved[:, i])
+            between = (values > values.min() + rounding[:, i]) & (values < values.max() - rounding[:, i])
+            elsewhere = (went & between).sum()
             crowd = went & ~there & (np.abs(values - extreme) <= 6 * grid.half)
             if _separate(before[there], 40 * grid.half) >= enough and elsewhere >= 1 and not crowd.any():
                 limits[i] = extreme
