@@ -153,4 +153,7 @@ def where_of(bounds: Any, dimension: int, start: FloatArray | None, domain: Doma
         raise InvalidInput(
             f"the bounds leave no input that the service takes: feature {int((low > high).argmax())} has no value left"
         )
+    members = [i for group in domain.groups for i in group]
+    if any(low[i] > 0 or high[i] < 1 for i in members):
+        raise InvalidInput("the bounds exclude 0 or 1 for a feature of a one-hot group: leave them open there")
     return Box(low, high)

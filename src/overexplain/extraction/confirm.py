@@ -7,11 +7,13 @@ import math
 import numpy as np
 
 from overexplain.errors import BrokenPromise
+from overexplain.extraction.job import Job
 from overexplain.extraction.result import Extraction
 from overexplain.geometry.arrays import FloatArray, IntArray
 from overexplain.geometry.domain import Domain
-from overexplain.geometry.hyperplane import Hyperplane
+from overexplain.geometry.hyperplane import NO, YES, Hyperplane
 from overexplain.geometry.mechanism import Mechanism
+from overexplain.geometry.norm import FLOAT64_ANSWER, SMALLEST
 from overexplain.log.querylog import QueryLog
 
 FAR_ABOVE_ROUNDING = 1e-9
@@ -65,13 +67,16 @@ def unflipped(found: Extraction, log: QueryLog) -> IntArray:
     return np.asarray(rows[before * after > 0])
 
 
-def refuse_misplaced(found: Extraction, log: QueryLog | None, terms: Mechanism) -> None:
-    """Raise BrokenPromise, naming the rows, if answers that should lie on the plane, or equally far behind it, do not."""
+def refuse_misplaced(found: Extraction, log: QueryLog | None, terms: Mechanism) -> float:
+    """How many times more than float64 rounding answers scatter about the plane they should lie on, or equally far behind.
+
+    Raises BrokenPromise, naming the rows, if that is more than errors allow.
+    """
     if log is None or found.error_bound is None or found.offset_bound is None:
-        return
+        return 1.0
     rows = np.setdiff1d(log.explained, unflipped(found, log))
     if len(rows) == 0:
-        return
+        return 1.0
     plane = found.hyperplane
     length = float(np.linalg.norm(plane.normal))
     questions, answers = np.asarray(plane.margin(log.points[rows])), np.asarray(plane.margin(log.explanations[rows]))
@@ -91,6 +96,30 @@ def refuse_misplaced(found: Extraction, log: QueryLog | None, terms: Mechanism) 
             excess=float(np.abs(behind - expected).max()),
             rows=tuple(wrong.tolist()),
         )
+    if terms.tolerance:
+        return 1.0  # what the bounds already count
+    return max(1.0, float((np.abs(behind - expected) / (FLOAT64_ANSWER * np.maximum(sizes, SMALLEST))).max()))
+
+
+def refuse_wrong_level(job: Job, found: Extraction) -> None:
+    """Raise BrokenPromise if labels just above and just below the plane found are not Yes and No: two labels."""
+    plane = found.hyperplane
+    assert found.error_bound is not None
+    assert found.offset_bound is not None
+    length = float(np.linalg.norm(plane.normal))
+    unit = plane.normal / length
+    foot = job.where.clip(job.start - plane.margin(job.start) / length * unit)
+    size = float(np.linalg.norm(foot)) + abs(plane.offset) / length
+    aside = 4 * (found.error_bound * size + found.offset_bound / length) + FAR_ABOVE_ROUNDING * size
+    for side in (YES, NO):
+        x = job.where.clip(foot + (side * aside - plane.margin(foot) / length) * unit)
+        if plane.margin(x) * side > 0 and job.session.label(x) != side:
+            raise BrokenPromise(
+                f"the label in log row {job.session.row} contradicts the plane half way between the answers of the two sides: "
+                "their margins differ",
+                fact="OnSide",
+                row=job.session.row,
+            )
 
 
 def _named(rows: IntArray) -> str:

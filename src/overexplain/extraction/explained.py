@@ -123,7 +123,7 @@ def _asked(
     for shorter in SHORTER:
         question = box.clip(centre + shorter * step * direction)
         answer = session.explain(question)
-        if answer is not None:
+        if answer is not None and not np.array_equal(answer, question):  # half way to the plane, an echo is no answer
             return shorter * step, question, answer
     raise NoExplanation(
         f"the service has no explanation for {len(SHORTER)} questions up to number {session.spent.explanations}, although "

@@ -16,7 +16,15 @@ from overexplain.extraction.constrained.revealed import extract_by_revealed
 from overexplain.extraction.constrained.slices import extract_by_slices
 from overexplain.extraction.explained import extract_by_cone
 from overexplain.extraction.first import first_answer
-from overexplain.extraction.imperfect import approach_ways, chain_ways, cheapest, degrade, label_ways, tolerance_ways
+from overexplain.extraction.imperfect import (
+    approach_ways,
+    chain_ways,
+    cheapest,
+    degrade,
+    in_unit_of,
+    label_ways,
+    tolerance_ways,
+)
 from overexplain.extraction.inexact.chain import extract_by_chain
 from overexplain.extraction.inexact.warm import extract_by_average, extract_warm
 from overexplain.extraction.job import Job
@@ -91,15 +99,28 @@ def extract(
         session.mechanism.fits(session.dimension)
     origin = None if start is None else as_point(start, session.dimension, "start")
     where = where_of(bounds, session.dimension, origin, session.domain)
+    if strategy not in ("auto", "slices") and session.is_discrete:
+        raise InvalidInput(
+            f'strategy "{strategy}" asks any point, but this service takes one-hot groups or whole numbers only: '
+            'use "slices" or "auto"'
+        )
     if strategy == "paper" and bounds is not None:
         raise InvalidInput('strategy "paper" asks e^1, e^2, … and a basis wherever they lie: it takes no bounds')
     origin = _first_question(session, origin, where, generator)
     angle = DEFAULT_ANGLE if wanted is None else wanted
     job = Job(session, angle, origin, where, orient, generator, keeps_start=start is not None)
     try:
-        if strategy == "auto":
-            return _auto(job, wanted)
-        return _NAMED[strategy](job, wanted)
+        with np.errstate(
+            all="ignore"
+        ):  # numbers that leave float64's range show as what cannot be solved or does not fit
+            found = _auto(job, wanted) if strategy == "auto" else _NAMED[strategy](job, wanted)
+        return in_unit_of(None if session.mechanism is None else session.mechanism.distance, found)
+    except (ArithmeticError, np.linalg.LinAlgError) as error:
+        failure = ExtractionFailed(
+            f"the service's numbers are too large, too small or too far apart for float64 ({error}); scale the features"
+        )
+        failure.log = session.log
+        raise failure from error
     except BaseException as error:  # Ctrl-C too: what was paid for is not lost
         if getattr(error, "log", None) is None:
             error.log = session.log  # type: ignore[attr-defined]
@@ -111,14 +132,14 @@ def _auto(job: Job, wanted: float | None) -> Extraction:
     session, mechanism = job.session, job.session.mechanism
     if not session.can_explain and not session.can_label:
         raise InvalidInput("this oracle defines neither classify nor explain: there is nothing to ask")
-    if session.domain is not None and (session.domain.groups or session.domain.integers):
+    if session.is_discrete:
         return _slices(job, wanted)
     if not session.can_explain:
         return cheapest(job, label_ways(job, explains=False), [])
     if mechanism is None or mechanism.slack is None:
         return degrade(job)
     if mechanism.slack > 0:
-        ways = chain_ways(job, mechanism.slack, mechanism.distance, declared=True)
+        ways = chain_ways(job, mechanism.slack, mechanism.distance, declared=True) if mechanism.is_plain else []
         return (
             cheapest(job, [*ways, *label_ways(job, explains=True)], []) if ways or session.can_label else degrade(job)
         )
@@ -172,7 +193,10 @@ def _paper(job: Job, _: float | None) -> Extraction:
 
 
 def _revealed(job: Job, _: float | None) -> Extraction:
-    return extract_by_revealed(job, _exact_terms(job).distance or l2)
+    mechanism = _exact_terms(job)
+    if not mechanism.is_plain:
+        raise ExtractionFailed('strategy "revealed" needs answers on the plane; robust ones lie behind it: use "auto"')
+    return extract_by_revealed(job, mechanism.distance or l2)
 
 
 def _approach(job: Job, _: float | None) -> Extraction:
@@ -183,23 +207,31 @@ def _slices(job: Job, _: float | None) -> Extraction:
     if job.session.domain is None:
         raise InvalidInput('strategy "slices" needs the kinds of features: give the oracle a `domain`')
     mechanism = job.session.mechanism
+    if mechanism is None or mechanism.slack != 0 or mechanism.tolerance or not mechanism.is_plain:
+        job.session.can_explain = (
+            False  # answers that are not exactly on the plane are no points of it: labels find those
+        )
     return extract_by_slices(job, job.session.domain, None if mechanism is None else mechanism.distance)
 
 
 def _chain(job: Job, _: float | None) -> Extraction:
     mechanism = job.session.mechanism
-    if mechanism is None or not mechanism.slack or mechanism.slack >= 1:
-        raise InvalidInput('strategy "chain" needs a declared slack between 0 and 1; "auto" estimates one')
+    if mechanism is None or not mechanism.slack or mechanism.slack >= 1 or not mechanism.is_plain:
+        raise InvalidInput(
+            'strategy "chain" needs a declared slack between 0 and 1 and no radius; "auto" estimates one'
+        )
     job.session.forgiving = True
     return extract_by_chain(job, mechanism.slack, mechanism.distance, declared=True)
 
 
 def _warm(job: Job, _: float | None) -> Extraction:
+    _refuse_without_explanations(job)
     job.session.forgiving = True
     return extract_warm(job)
 
 
 def _average(job: Job, _: float | None) -> Extraction:
+    _refuse_without_explanations(job)
     job.session.forgiving = True
     return extract_by_average(job, AVERAGED * job.session.dimension)
 
@@ -215,6 +247,11 @@ def _labels(mode: str | None) -> Callable[[Job, float | None], Extraction]:
 def _lowd_meek(job: Job, _: float | None) -> Extraction:
     _refuse_without_labels(job)
     return extract_by_lowd_meek(job.session, job.accuracy, job.start, job.where, job.rng)
+
+
+def _refuse_without_explanations(job: Job) -> None:
+    if not job.session.can_explain:
+        raise NoExplanation('this strategy needs explanations, and this service gives none: use "labels" or "auto"')
 
 
 def _refuse_without_labels(job: Job) -> None:
@@ -245,8 +282,7 @@ def _first_question(session: Session, start: FloatArray | None, where: Where, rn
     """The start as given, or the middle of where questions may be asked."""
     domain = session.domain
     if start is None:
-        discrete = domain is not None and (domain.groups or domain.integers)
-        return domain.sample(rng, 1)[0] if domain is not None and discrete else where.centre()
+        return domain.sample(rng, 1)[0] if domain is not None and session.is_discrete else where.centre()
     if not where.contains(start):
         raise InvalidInput("start lies outside the bounds")
     if domain is not None:

@@ -116,7 +116,7 @@ def _has_no_ball(session: Session, mechanism: Mechanism) -> bool:
             f"{mechanism.radius:g} around it should lie on the other side",
             fact="OnSide",
             excess=mechanism.radius,
-            row=session.spent.requests - 1,
+            row=session.row,
         )
     return True
 

@@ -14,7 +14,7 @@ from functools import partial
 import numpy as np
 
 from overexplain.errors import BrokenPromise, ExtractionFailed, NoExplanation, OverexplainError
-from overexplain.extraction.confirm import refuse_contradictions, refuse_misplaced, unflipped
+from overexplain.extraction.confirm import refuse_contradictions, refuse_misplaced, refuse_wrong_level, unflipped
 from overexplain.extraction.constrained.approach import extract_by_approach, predict_approach
 from overexplain.extraction.constrained.revealed import extract_by_revealed, predict_revealed
 from overexplain.extraction.diagnosis.diagnose import diagnose_session
@@ -50,6 +50,9 @@ UNSEEN = 0.3
 
 SCATTERED = 15.0
 """Answers whose scatter behind the plane is one step give a normal about one part in so many off."""
+
+UNSEEN_SCATTER = 8.0
+"""Answers that were not seen may be so many times farther off than those that were."""
 
 ROOM = 1.5
 """An estimated slack is taken so many times larger than the answers prove."""
@@ -95,10 +98,7 @@ def cheapest(job: Job, ways: list[Way], notes: list[str], reason: OverexplainErr
     found: list[tuple[Way, Extraction]] = []
     for way in sorted(ways, key=lambda way: way.cost):
         try:
-            result = way.go()
-            refuse_contradictions(result, job.session.log)
-            if way.terms.slack == 0:
-                refuse_misplaced(result, job.session.log, way.terms)
+            result = _confirmed(job, way, way.go())
         except (BrokenPromise, ExtractionFailed, NoExplanation) as failure:
             failures.append(failure)
             notes.append(f"tried and given up: {way.name} ({failure})")
@@ -113,20 +113,48 @@ def cheapest(job: Job, ways: list[Way], notes: list[str], reason: OverexplainErr
     log = job.session.log
     if log is not None:
         log = log.reread(way.terms, unflipped(best, log))
-    best = replace(best, spent=job.session.spent, log=log, assumptions=(*notes, *best.assumptions))
-    terms = job.session.mechanism
-    return best if terms is None or terms.distance is None else _in_unit_of(terms.distance, best)
+    return replace(best, spent=job.session.spent, log=log, assumptions=(*notes, *best.assumptions))
 
 
-def _in_unit_of(norm: Norm, found: Extraction) -> Extraction:
-    """The same with the normal of dual length 1, as everywhere where a distance is declared."""
+def _confirmed(job: Job, way: Way, found: Extraction) -> Extraction:
+    """The result, if nothing the service said contradicts it; its bounds widened by what answers scatter."""
+    refuse_contradictions(found, job.session.log)
+    if way.terms.slack != 0:
+        return found
+    scatter = refuse_misplaced(found, job.session.log, way.terms)
+    if scatter > 1 and found.error_bound is not None and found.offset_bound is not None:
+        scatter *= UNSEEN_SCATTER
+        found = replace(
+            found,
+            error_bound=min(math.pi, scatter * found.error_bound),
+            offset_bound=scatter * found.offset_bound,
+            assumptions=(*found.assumptions, "answers are no farther off than those seen, times a margin"),
+        )
+    if way.terms.radius is not None or found.error_bound is None or found.offset_bound is None:
+        return found
+    if job.session.can_label:
+        refuse_wrong_level(job, found)
+        return found
+    return replace(
+        found,
+        offset_bound=None,
+        assumptions=(*found.assumptions, "answers go equally far past the plane on both sides"),
+    )
+
+
+def in_unit_of(distance: Norm | None, found: Extraction) -> Extraction:
+    """The same with the normal of dual length 1 in the declared distance, of length 1 in the 2-norm if there is none."""
     normal = found.hyperplane.normal
-    length = float(norm.dual(normal))
+    euclidean = float(np.linalg.norm(normal))
+    length = euclidean if distance is None else float(distance.dual(normal))
     if abs(length - 1) < 1e-9:
         return found
-    # A unit normal that is off by θ has a dual length that is off by at most κ·2 sin(θ/2).
-    turned = 2 * math.sin(min(found.error_bound or 0.0, math.pi) / 2) * float(np.linalg.norm(normal))
-    return found.rescaled(length, euclidean_stretch(norm, len(normal)) * turned)
+    stretch = 1.0 if distance is None else euclidean_stretch(distance, len(normal))
+    # A unit normal that is off by θ has a dual length that is off by at most κ·2 sin(θ/2); one that was scaled in another norm
+    # may be off by √p times as much.
+    turned = 2 * math.sin(min(found.error_bound or 0.0, math.pi) / 2) * euclidean * (1 + math.sqrt(len(normal)))
+    off = stretch * turned
+    return found.rescaled(length, off / (length - off) if off < length else math.inf)
 
 
 def _telling(failures: list[OverexplainError]) -> OverexplainError:
@@ -219,7 +247,9 @@ def _exact_ways(job: Job, report: OracleReport) -> list[Way]:
         away = _single(job) if report.grid == "float32" else far_out(job, report.tolerance)
     if norm is not None and away is not None:
         near, go = away is job, partial(_by_cone_from, away, job, terms, norm)
-        ways.append(Way(f"the distance seen, {norm!r}", directions + 1 + secret + (not near), go, terms))
+        # A single moving feature may also be favoured by weights, which answers cannot show beforehand.
+        risk = 0.5 * directions if report.family == "l1" else 0.0
+        ways.append(Way(f"the distance seen, {norm!r}", directions + 1 + secret + (not near) + risk, go, terms))
     if report.grid is None:
         ways.append(Way("points alone", p + 2 + secret, lambda: _by_points(job, unknown), unknown))
         if report.direction in ("constant", "by side") and not secret and 1 < len(report.moved) < p:

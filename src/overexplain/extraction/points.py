@@ -175,6 +175,8 @@ def _gather(session: Session, robust: bool, start: FloatArray, box: Where, rng: 
         else:
             x = box.clip(start + reach * rng.uniform(0.5, 1.0, p) * rng.choice([-1.0, 1.0], p))
         reply = session.explain(x)
+        if reply is not None and np.array_equal(reply, x):
+            reply = None  # a random point lies on no plane: the service echoes its input where it has no answer
         grew = reply is not None and span.add(x, reply, sides.of(x, reply) if robust else NO)
         idle = 0 if grew else idle + 1
         if idle >= max(20, p):
@@ -249,5 +251,5 @@ def _confirm(
             "They are rounded, heuristic, or come from a model that is not linear",
             fact="OnPlane",
             excess=miss,
-            row=session.spent.requests - 1,
+            row=session.row,
         )

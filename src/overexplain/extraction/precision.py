@@ -11,7 +11,8 @@ NEAR = 1e-5
 """A point closer to the plane than this, relative to its own size, shows a direction, or a label, made of rounding."""
 
 _DISTINCT = 3
-"""So many different numbers must lie on a grid before it is believed: one or two do by chance (0.3, 1.5, …)."""
+"""So many different numbers must lie on a decimal grid before it is believed: one or two do by chance (0.3, 1.5, …). No number of
+float64 has float32's digits by chance unless it is a short binary fraction."""
 
 
 def answer_error(norm: Norm, tolerance: float | None, x: FloatArray, answer: FloatArray) -> float:
@@ -54,9 +55,9 @@ def visible_grid(answer: FloatArray) -> tuple[FloatArray, str | None]:
     with np.errstate(over="ignore"):
         scaled = answer * 2.0**20
     telling = np.unique(np.abs(answer[scaled != np.round(scaled)]))  # short binary fractions tell nothing
-    if len(telling) < _DISTINCT:
+    if len(telling) == 0:
         return nothing
-    for decimals in range(1, 9):
+    for decimals in range(1, 9) if len(telling) >= _DISTINCT else ():
         # A grid as fine as float64 itself at this size would hold every number.
         coarse = 10.0**-decimals > 2.0**10 * np.spacing(np.abs(answer).max())
         if coarse and np.array_equal(np.round(answer, decimals), answer):

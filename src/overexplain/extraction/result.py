@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 
 from overexplain.geometry.arrays import FloatArray
@@ -54,10 +55,13 @@ class Extraction:
     unidentified: FloatArray
 
     def rescaled(self, length: float, length_error: float = 0.0) -> Extraction:
-        """The same with normal and offset divided by `length`, which is known to within `length_error`."""
+        """The same with normal and offset divided by `length`; the true model's own length is that up to the share `length_error`.
+
+        |b/l − b'/l'| ≤ (|b − b'| + |b'|·|l − l'|/l') / l.
+        """
         plane = Hyperplane(self.hyperplane.normal / length, self.hyperplane.offset / length)
-        bound = self.offset_bound if length_error < length else None
+        bound = self.offset_bound
         if bound is not None:
-            # |b/l − b'/l'| ≤ (|b − b'| + |b'|·|l − l'|/l') / l
-            bound = (bound + (abs(self.hyperplane.offset) + bound) * length_error / (length - length_error)) / length
+            bound = (bound + (abs(self.hyperplane.offset) + bound) * length_error) / length
+            bound = bound if math.isfinite(bound) else None
         return replace(self, hyperplane=plane, offset_bound=bound)

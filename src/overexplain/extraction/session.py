@@ -8,13 +8,24 @@ from typing import Any
 
 import numpy as np
 
-from overexplain.errors import BudgetExhausted, EndpointFailed, InvalidInput, NoExplanation, NotFinite, OverexplainError
+from overexplain.errors import (
+    BudgetExhausted,
+    DimensionMismatch,
+    EndpointFailed,
+    InvalidInput,
+    NoExplanation,
+    NotFinite,
+    OverexplainError,
+)
 from overexplain.extraction.result import Spent
 from overexplain.geometry.arrays import FloatArray, as_budget
 from overexplain.geometry.domain import Domain
 from overexplain.geometry.mechanism import Mechanism
 from overexplain.log.querylog import QueryLog, Status
 from overexplain.oracles.protocol import Oracle, checked_explanation, checked_label, offers
+
+TOO_LARGE = 2.0**500
+"""The square of a larger number is infinite in float64: a service that promises nothing need not be believed that far."""
 
 
 @dataclass(frozen=True)
@@ -43,6 +54,16 @@ class Session:
         self.forgiving = False  # True: what is no answer, an exception or an echo too, is None and stops nothing
         self.can_label = offers(oracle, "classify")
         self.can_explain = offers(oracle, "explain")
+
+    @property
+    def is_discrete(self) -> bool:
+        """True if the service takes one-hot groups or whole numbers only."""
+        return self.domain is not None and bool(self.domain.groups or self.domain.integers)
+
+    @property
+    def row(self) -> int:
+        """The log's last row: the answer that came last. Labels that could not be read have none."""
+        return (self.spent.requests if self.log is None else len(self.log)) - 1
 
     def require(self, count: int, purpose: str, whole: bool = True) -> None:
         """Refuse now, before anything is spent on it, what the budget cannot pay for; `whole`: nothing comes after it."""
@@ -87,7 +108,7 @@ class Session:
         else:
             reply = _read(raw, x)
         if self.log is not None:
-            failed = Status.FAILED if reply.failure == "exception" else None
+            failed = Status.FAILED if reply.failure in ("exception", "wrong shape", "not numbers") else None
             self.log.add_explanation(x, reply.answer, status=failed)
         return reply
 
@@ -130,8 +151,14 @@ def _read(raw: Any, x: FloatArray) -> Reply:
         answer = checked_explanation(raw, len(x))
     except NotFinite:
         return Reply(None, "NaN row" if np.isnan(np.asarray(raw, dtype=np.float64)).any() else "not finite")
+    except DimensionMismatch:
+        return Reply(None, "wrong shape")
+    except InvalidInput:
+        return Reply(None, "not numbers")
     if answer is None:
         return Reply(None, "empty" if np.size(raw) == 0 else "NaN row")
+    if np.abs(answer).max() > TOO_LARGE:
+        return Reply(None, "not finite")
     return Reply(None, "echo") if np.array_equal(answer, x) else Reply(answer)
 
 

@@ -30,6 +30,10 @@ CANDIDATES = 64
 """How many random points `Suboptimal` tries before it stretches the optimal step instead."""
 
 
+MOST_DECIMALS = 300
+"""No float64 has more."""
+
+
 @final
 class Rounded(Wrapper):
     """Explanations rounded to `decimals` places; the published tolerance says by how much they can be off.
@@ -44,6 +48,8 @@ class Rounded(Wrapper):
         terms = terms_of(oracle, "Rounded")
         if isinstance(decimals, bool) or not isinstance(decimals, int | np.integer):
             raise InvalidInput(f"decimals must be a whole number, got {decimals!r}")
+        if abs(decimals) > MOST_DECIMALS:
+            raise InvalidInput(f"decimals must lie between -{MOST_DECIMALS} and {MOST_DECIMALS}, got {decimals}")
         self.decimals = int(decimals)
         if terms.distance is None:
             own = replace_terms(terms, slack=None)  # a tolerance has no unit without a distance

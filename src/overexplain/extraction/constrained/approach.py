@@ -143,12 +143,12 @@ def _confirm(job: Job, norm: Norm, near: Near, answered: FloatArray, found: Extr
     longer = float(norm(answer - question)) - abs(float(normal @ question) - offset) / float(norm.dual(normal))
     if max(miss, longer) > allowed:
         raise BrokenPromise(
-            f"the answer in row {job.session.spent.requests - 1} does not fit the model of the one before it: {miss:.3g} off its "
+            f"the answer in row {job.session.row} does not fit the model of the one before it: {miss:.3g} off its "
             f"plane, {longer:.3g} longer than the nearest (allowed: {allowed:.1g}). A side of the service's own box may be in the "
             "way, or the distance is another one",
             fact="OnPlane" if miss > allowed else "Steepest",
             excess=max(miss, longer),
-            row=job.session.spent.requests - 1,
+            row=job.session.row,
         )
 
 

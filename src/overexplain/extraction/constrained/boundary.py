@@ -190,7 +190,7 @@ class Boundary:
             distance = float(self.norm(answer - question))
             excess = distance - nearest - 2 * self.tolerance - 1e-9 * float(self.norm(answer))
             if excess > 0:
-                row = self.session.spent.requests - 1
+                row = self.session.row
                 raise BrokenPromise(
                     f"the answer in row {row} is {distance:.3g} away although a point {nearest:.3g} away has the other label: it "
                     f"is not the nearest one under {self.norm!r} and need not lie on the plane. Declare another distance, or none",

@@ -165,7 +165,7 @@ class _Gathered:
         step = answer - x
         distance, size = float(self.norm(step)), float(self.norm(x)) + float(self.norm(answer))
         if distance > NEAR * size:
-            turned = self.shares.add(x, answer, self.tolerance, self.job.session.spent.requests - 1)
+            turned = self.shares.add(x, answer, self.tolerance, self.job.session.row)
             if self.seen is None:
                 self.seen = _Seen(x, step, distance)
             self.crossed = self.crossed or turned
@@ -311,7 +311,7 @@ def _confirm(
     if errors is not None and offset_bound is not None:
         blur = float(np.abs(normal) @ gathered.blur[-1]) + FLOAT64_ANSWER * size
         allowed = 2 * (float(errors @ np.abs(answer)) + offset_bound + blur)
-    row = job.session.spent.requests - 1
+    row = job.session.row
     if miss > allowed:
         raise BrokenPromise(
             f"the answers do not fit ℓ2 steps that move only some features: the answer in row {row} lies {miss:.3g} off the plane "

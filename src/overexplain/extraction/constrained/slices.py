@@ -83,7 +83,7 @@ def _confirm(job: Job, search: SliceSearch, model: SliceModel) -> str:
         if answer is not None and boundary.is_same_slice(question, answer):
             blur = float(np.abs(model.normal) @ boundary.answered(question, answer, None).errors)
             miss = abs(model.margin(answer)) - 4 * (model.doubt(answer) + blur)
-            _refuse(session.spent.requests - 1, miss, "the answer lies off the plane of the others", "OnPlane")
+            _refuse(session.row, miss, "the answer lies off the plane of the others", "OnPlane")
             if boundary.answers(-side) > 0:
                 return "one more answer confirmed it"
             break
@@ -100,7 +100,7 @@ def _is_certain(job: Job, search: SliceSearch, model: SliceModel, near: FloatArr
         margin = model.margin(x)
         if abs(margin) > 2 * model.doubt(x):
             miss = -margin * job.session.label(x)
-            _refuse(job.session.spent.requests - 1, miss, "the label is the other one", "OnSide")
+            _refuse(job.session.row, miss, "the label is the other one", "OnSide")
             return True
     return False
 

@@ -167,7 +167,7 @@ class _Links:
             chain.over = "echo" if reply.failure == "echo" else "refused"
             return
         chain.points.append(reply.answer)
-        chain.rows.append(session.spent.requests - 1)
+        chain.rows.append(session.row)
         if sum(len(entries) for entries in self._seen) < GRID_SAMPLE:
             self._seen.append(reply.answer[reply.answer != x])
         if self.is_known:

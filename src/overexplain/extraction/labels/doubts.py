@@ -19,7 +19,7 @@ PATIENCE = 5
 CONFIRMATIONS = 5
 """So many labels that are certain by then are asked in the end: a service that tosses a coin passes one time in 32."""
 
-CONFIRMATIONS_FAR = 3
+CONFIRMATIONS_FAR = 4
 """Far away there is less to be wrong: no bracket was narrowed."""
 
 
@@ -70,11 +70,11 @@ def confirm(thresholds: Thresholds, known: Known, rng: np.random.Generator) -> N
         label = line.session.label(x)
         if (label == YES) != (sign > 0):
             raise BrokenPromise(
-                f"the labels contradict each other: the one in row {line.session.spent.requests - 1} of the log is wrong for "
+                f"the labels contradict each other: the one in row {line.session.row} of the log is wrong for "
                 "every hyperplane that fits the others. The service flips labels, or its model is not linear",
                 fact="OneHyperplane",
                 excess=off,
-                row=line.session.spent.requests - 1,
+                row=line.session.row,
             )
 
 

@@ -162,7 +162,7 @@ def _line_across(line: Line, axis: FloatArray) -> Line | None:
         step = sign * line.scale * axis
         distance = min(INSIDE * line.where.room(line.origin, step), line.first_length)
         x = line.where.clip(line.origin + distance * step)
-        ends.append((line.session.label(x), x, line.session.spent.requests - 1))
+        ends.append((line.session.label(x), x, line.session.row))
     (label, *_), (other, *_) = ends
     if label == other:
         return None

@@ -108,7 +108,7 @@ class Line:
         x = self.point(place)
         size = length(x / self.scale) + length(self.origin / self.scale) + 2 * self.reach
         answer = self.session.label(x) == YES
-        return answer, End(place, label_noise(len(x), size + abs(place)), self.session.spent.requests - 1)
+        return answer, End(place, label_noise(len(x), size + abs(place)), self.session.row)
 
     def narrow(self, width: float) -> None:
         """Halve until the bracket is at most this wide, or as narrow as float64 allows."""

@@ -44,11 +44,11 @@ def find_pair(
         size = 0.5
         most = 4 * size if np.isfinite([where.low, where.high]).all() else FARTHEST
     first, asked = session.label(start), 1
-    own_row = session.spent.requests - 1
+    own_row = session.row
     while asked < tries:
         step = unit * rng.standard_normal(len(start)) * size
         for x in (where.clip(start + step), where.clip(start - step)):
-            label, row = session.label(x), session.spent.requests - 1
+            label, row = session.label(x), session.row
             asked += 1
             if label != first:
                 return ((start, x), (own_row, row)) if label == YES else ((x, start), (row, own_row))
@@ -68,7 +68,7 @@ def bracket_along(
 ) -> Line | None:
     """A line through `base` along S·unit with No on one side and Yes on the other; None if a few labels find none."""
     moving = scale * unit
-    label, row = session.label(base), session.spent.requests - 1
+    label, row = session.label(base), session.row
     sign = -1.0 if label == YES else 1.0  # if the guess is right, the plane lies this way
     room = where.room(base, sign * moving)
     nearer, distance = base, step
@@ -77,7 +77,7 @@ def bracket_along(
         x = where.clip(base + sign * distance * moving)
         if np.array_equal(x, nearer):
             return None
-        found, other = session.label(x), session.spent.requests - 1
+        found, other = session.label(x), session.row
         if found != label:
             no, yes = (nearer, x) if found == YES else (x, nearer)
             return Line.through(session, where, scale, no, yes, (row, other) if found == YES else (other, row))

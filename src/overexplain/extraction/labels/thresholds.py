@@ -139,7 +139,7 @@ class Thresholds:
     def ask(self, aim: Aim) -> Told:
         """What the label says."""
         yes = self.line.session.label(aim.x) == YES
-        return Told(yes == aim.ahead, aim.t, aim.k, aim.noise, self.line.session.spent.requests - 1)
+        return Told(yes == aim.ahead, aim.t, aim.k, aim.noise, self.line.session.row)
 
     def tell(self, i: int, told: Told) -> None:
         """Keep what a label said."""
