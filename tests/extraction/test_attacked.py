@@ -145,3 +145,15 @@ def test_numbers_beyond_float64_are_said_to_be_so() -> None:
 def test_decimals_have_a_limit() -> None:
     with pytest.raises(ox.InvalidInput, match="between"):
         ox.Rounded(ox.ModelOracle(MODEL, "l1"), -400)
+
+
+def test_an_echo_is_a_boundary_point_only_if_labels_on_both_sides_of_it_differ() -> None:
+    model = ox.Hyperplane([1.0, -2.0, 0.5, 0.8], 1.3)
+    for seed in range(8):
+        service = ox.Flaky(ox.ModelOracle(model, "l1"), 0.4, "echo", rng=seed)
+        found = ox.extract(service, rng=seed)
+        assert found.hyperplane.angle_to(model) <= found.error_bound < 1e-6
+    through_zero = ox.Hyperplane([1.0, -2.0, 0.5, 0.8], 0.0)
+    found = ox.extract(ox.ModelOracle(through_zero, "l1"), rng=0)
+    assert found.hyperplane.is_equivalent(through_zero)
+    assert found.spent == ox.Spent(explanations=4, labels=2)

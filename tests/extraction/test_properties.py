@@ -60,7 +60,8 @@ def test_one_label_orients_and_the_bounds_hold(service: tuple, seed: int) -> Non
     model, terms, published, ties = service
     found = ox.extract(ox.ModelOracle(model, terms, ties=ties, rng=seed, published=published), rng=seed)
     assert found.oriented
-    assert found.spent.labels == 1
+    echoed = any(np.array_equal(found.log.points[i], found.log.explanations[i]) for i in found.log.explained)
+    assert found.spent.labels <= 1 + echoed  # two at most: one on each side of a start that was answered by itself
     assert found.hyperplane.angle_to(model) < 1.5
     if found.error_bound is not None:
         assert found.error_bound > 0

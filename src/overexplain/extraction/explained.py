@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.linalg import qr
 
-from overexplain.errors import ExtractionFailed, NoExplanation
+from overexplain.errors import BrokenPromise, ExtractionFailed, NoExplanation
 from overexplain.extraction.box import Where
 from overexplain.extraction.check import FreeCheck
 from overexplain.extraction.first import First
@@ -34,6 +34,10 @@ ENOUGH_TO_SEE = 16
 
 SHORTER = (1.0, 0.9, 0.8, 0.7, 0.6, 0.5)
 """Where a service that fails now and then has no answer, these shares of the step are tried in turn."""
+
+BESIDE = 1e-2
+"""How far, relative to its size and its distance from the next question, labels are asked beside a point that should lie on
+the plane."""
 
 WEAK_PIVOT = 1e-6
 """An equation that determines a direction less well than this is not used for it; the service is asked instead."""
@@ -96,7 +100,11 @@ def extract_by_cone(
         reached = error.dual * float(norm(z - first.point)) + answer_error(norm, first.tolerance, z, z)
         check.run_on_plane("the answer to a start on the plane", float(normal @ z) - offset, reached + offset_bound)
     plane = Hyperplane(normal, offset)
-    if label_asked:
+    if label_asked and first.echoed is not None:
+        reached = error.dual * float(norm(first.echoed - first.point)) + offset_bound
+        size = float(max(l2(first.echoed), l2(first.echoed - first.point))) or 1.0
+        plane = _oriented_at(session, plane, first.echoed, 4 * reached / float(l2(normal)) + BESIDE * size, box)
+    elif label_asked:
         away, side = _away(centre, back, first, box)
         plane = plane if session.label(away) == side else plane.flipped()
     found = Extraction(
@@ -129,6 +137,23 @@ def _asked(
         f"the service has no explanation for {len(SHORTER)} questions up to number {session.spent.explanations}, although "
         "points on the same side were explained; the theorems need an answer along every direction"
     )
+
+
+def _oriented_at(session: Session, plane: Hyperplane, echoed: FloatArray, aside: float, box: Where) -> Hyperplane:
+    """The plane the right way round, by labels this far on each side of a point that was answered by itself.
+
+    If both are the same, the point does not lie on the plane: the service echoes its input where it has no answer.
+    """
+    unit = plane.normal / float(l2(plane.normal))
+    above, below = (session.label(box.clip(echoed + side * aside * unit)) for side in (YES, NO))
+    if above == below:
+        raise BrokenPromise(
+            "a question that was answered by itself does not lie on the plane: labels on both sides of it are the same. The "
+            "service echoes its input where it has no answer (return None instead)",
+            fact="OnPlane",
+            row=session.row,
+        )
+    return plane if above == YES else plane.flipped()
 
 
 def _away(centre: FloatArray, back: float, first: First, box: Where) -> tuple[FloatArray, int]:
@@ -313,6 +338,8 @@ def _method(norm: Norm, first: First, secret: bool) -> str:
 
 def _assumptions(mechanism: Mechanism, first: First, explanations: int) -> tuple[str, ...]:
     notes = list(first.notes)
+    if first.echoed is not None:
+        notes.append("a question that was answered by itself lies on the plane")
     if explanations == 1:
         notes.append("declared mechanism not checked: a single answer contradicts nothing")
     if mechanism.tolerance is None and not first.notes:

@@ -39,6 +39,9 @@ class First:
     on_plane: list[FloatArray] = field(default_factory=list)
     is_plain: bool = False
     notes: tuple[str, ...] = ()
+    echoed: FloatArray | None = (
+        None  # a start that was answered by itself: on the plane, or a service without an answer
+    )
 
 
 def first_answer(
@@ -54,6 +57,7 @@ def first_answer(
     on_plane: list[FloatArray] = []
     plain = mechanism.is_plain
     x, fresh, graded = start, False, False
+    echoed: FloatArray | None = None
     for attempt in range(MAX_STARTS):
         answer = session.explain(x)
         if answer is None:
@@ -78,9 +82,13 @@ def first_answer(
             blurred = norm.is_smooth and cone.dimension > 1 and bool(x.any()) and not fresh and box.contains(0 * x)
             sharp = graded and cone.size <= len(on_plane) and float(norm(entries)) < 0.1 * distance
             if sharp or (distance > NEAR * size and not blurred):
-                return First(x, answer, distance, step / distance, cone, error, tolerance, on_plane, plain, notes)
+                return First(
+                    x, answer, distance, step / distance, cone, error, tolerance, on_plane, plain, notes, echoed
+                )
         if distance == 0 and (mechanism.radius is None or size == 0):  # elsewhere a small ball drowns in rounding
             plain = plain or _has_no_ball(session, mechanism)
+        if distance == 0:
+            echoed = x
         if plain:
             on_plane.append(answer)
             if session.dimension == 1:
@@ -131,4 +139,5 @@ def _one_feature(norm: Norm, x: FloatArray, answer: FloatArray, tolerance: float
     unit = float(norm.units(1)[0])
     cone = NormalCone.axis_parallel(np.array([True]), np.array([unit]))
     error = answer_error(norm, tolerance, x, answer)
-    return First(answer, answer, 0.0, np.array([1 / unit]), cone, error, tolerance, is_plain=True)
+    echoed = x if np.array_equal(x, answer) else None
+    return First(answer, answer, 0.0, np.array([1 / unit]), cone, error, tolerance, is_plain=True, echoed=echoed)
