@@ -31,7 +31,7 @@ test-dice: $(DICE)/.tests
 
 # A long campaign, not part of CI: new random examples, many times as many.
 soak: $(VENV)/.tests
-	SOAK=30 $(PYTEST) -n auto tests/extraction/test_properties.py tests/oracles/test_exact.py tests/knowledge
+	SOAK=30 $(PYTEST) -n auto tests/extraction/test_properties.py tests/extraction/test_label_certificates.py tests/oracles/test_exact.py tests/knowledge
 
 bench-extraction: $(VENV)/.runs
 	$(BIN)/python benchmarks/extraction.py

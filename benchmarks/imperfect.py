@@ -326,7 +326,16 @@ def page(rows: list[Row], w: World) -> str:
         ]
         lines.append("| " + " | ".join(cells) + " |")
     remarks = [f"- {row.service}: {row.remark}" for row in rows if row.remark]
-    return "\n".join([*lines, *([""] if remarks else []), *remarks, "", f"Machine: {machine()}", ""])
+    return "\n".join(
+        [
+            *lines,
+            *([""] if remarks else []),
+            *remarks,
+            "",
+            "Measured with: " + ", ".join(f"{name} {value}" for name, value in machine().items()) + ".",
+            "",
+        ]
+    )
 
 
 def main() -> None:

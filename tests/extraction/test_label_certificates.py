@@ -19,7 +19,7 @@ from overexplain.extraction.labels.line import Line
 from overexplain.extraction.labels.thresholds import Thresholds
 from overexplain.extraction.session import Session
 
-CASES = 2000 * max(1, SOAK)
+CASES = 1200 * max(1, SOAK)
 
 
 class Guarded:
