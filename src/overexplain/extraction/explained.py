@@ -35,7 +35,7 @@ ENOUGH_TO_SEE = 16
 SHORTER = (1.0, 0.9, 0.8, 0.7, 0.6, 0.5)
 """Where a service that fails now and then has no answer, these shares of the step are tried in turn."""
 
-BESIDE = 1e-2
+BESIDE = 1e-5
 """How far, relative to its size and its distance from the next question, labels are asked beside a point that should lie on
 the plane."""
 
