@@ -46,3 +46,12 @@ def test_code_runs_and_prints_what_the_comment_below_it_says(
         last = block.rstrip().rsplit("\n", 1)[-1]
         if last.startswith("# "):
             assert printed.strip() == last.removeprefix("# ")
+
+
+def test_every_degradation_and_imitation_is_in_the_docs() -> None:
+    import overexplain as ox
+    from overexplain.cli.services import DEGRADATIONS
+
+    page = (ROOT / "docs/services.md").read_text(encoding="utf-8")
+    for form in [known.form for known in DEGRADATIONS.values()] + list(ox.IMITATIONS):
+        assert f"`{form}`" in page

@@ -228,7 +228,7 @@ ROWS = (
     [
         (["--labels-only"], "labels only", range(60, 130)),
         (["--labels-only", "--strategy", "lowd-meek"], "Lowd", range(60, 250)),
-        (["--distance", "l1", "--degrade", "rounded:2", "--accuracy", "1e-3"], "Theorem A", range(1, 2)),
+        (["--distance", "l1", "--degrade", "rounded:2", "--accuracy", "1e-3"], "Theorem A", range(1, 20)),
         (["--distance", "l1", "--degrade", "suboptimal:0.2"], "chain", range(1, 2)),
         (["--distance", "l2", "--degrade", "noisy:0.1", "--unsaid", "--accuracy", "1e-3"], "labels", range(40, 160)),
         (["--distance", "l1", "--unsaid"], "Theorem", range(1, 60)),

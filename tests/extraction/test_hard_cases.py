@@ -277,9 +277,16 @@ def test_bounds_are_kept_to_the_last_bit() -> None:
             assert found.hyperplane.angle_to(model) < 1e-4
 
 
-def test_a_tolerance_does_not_cost_an_answer() -> None:
-    found = ox.extract(ox.ModelOracle(H([1.0, 2.0, 3.0], 1.0), M("linf", tolerance=1e-3)))
-    assert found.spent.explanations == 3
+def test_a_tolerance_costs_one_answer_and_the_labels_of_the_offset() -> None:
+    """From far away a tolerance does not matter for the normal; the offset takes an answer, or labels, near the start."""
+    model = H([1.0, 2.0, 3.0], 1.0)
+    found = ox.extract(ox.ModelOracle(model, M("linf", tolerance=1e-3)), rng=0)
+    assert found.spent.explanations == 4
+    assert found.spent.labels < 25
+    assert found.hyperplane.angle_to(model) <= found.error_bound < 1e-6
+    assert abs(found.hyperplane.offset - 1 / 6) <= found.offset_bound < 1e-5
+    named = ox.extract(ox.ModelOracle(model, M("linf", tolerance=1e-3)), strategy="cone")
+    assert named.spent.explanations == 3
 
 
 def test_decimals_copied_from_the_question_are_no_grid() -> None:

@@ -193,6 +193,8 @@ def extract(
     if secret_radius and radius is None:
         raise WrongUsage("--secret-radius needs --radius: the service must have one to keep secret")
     _refuse_odd_service(distance, robustness, radius, imitate)
+    if labels_only and (distance is not None or imitate is not None or degrade or unsaid):
+        raise WrongUsage("--labels-only explains nothing: leave out --distance, --imitate, --degrade and --unsaid")
     if distance is None and imitate is None and not labels_only:
         raise WrongUsage("say what the service does: --distance l1, --imitate NAME, or --labels-only")
 

@@ -345,8 +345,8 @@ def _assumptions(mechanism: Mechanism, first: First, explanations: int) -> tuple
     if mechanism.tolerance is None and not first.notes:
         notes.append("answers are float64 roundings of the optimum")
     elif mechanism.tolerance:
-        notes.append(f"answers lie within the declared tolerance {mechanism.tolerance:g} of the optimum")
+        notes.append(f"answers lie within the tolerance {mechanism.tolerance:g} of the optimum, in the distance")
     if mechanism.radius is not None and not first.on_plane:
-        kind = f"a radius of {mechanism.radius:g}" if mechanism.radius else "no radius"
-        notes.append(f"the service has {kind}, as it declares: answers on one side cannot contradict that")
+        kind = f"the radius {mechanism.radius:g}" if mechanism.radius else "no radius"
+        notes.append(f"the service has {kind}: all answers come from one side of the plane and cannot show another")
     return tuple(notes)

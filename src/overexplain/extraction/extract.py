@@ -144,7 +144,7 @@ def _auto(job: Job, wanted: float | None) -> Extraction:
             cheapest(job, [*ways, *label_ways(job, explains=True)], []) if ways or session.can_label else degrade(job)
         )
     try:
-        if mechanism.tolerance and mechanism.distance is not None and wanted is not None:
+        if mechanism.tolerance and mechanism.distance is not None:
             ways = tolerance_ways(job, mechanism, mechanism.distance)
             return cheapest(job, [*ways, *label_ways(job, explains=True)], [])
         found = _points(job, wanted) if mechanism.distance is None else _cone(job, wanted)

@@ -38,6 +38,11 @@ class ModelOracle:
     ) -> None:
         if isinstance(hyperplane, LinearModel):
             hyperplane = hyperplane.hyperplane
+        if not isinstance(hyperplane, Hyperplane):
+            raise InvalidInput(
+                f"a ModelOracle answers for a Hyperplane or a loaded model, got {type(hyperplane).__name__}: ox.load_model reads "
+                "fitted classifiers and files"
+            )
         if not isinstance(mechanism, Mechanism):
             mechanism = Mechanism(mechanism)
         if mechanism.distance is None or mechanism.radius is None:

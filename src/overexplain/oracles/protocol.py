@@ -16,7 +16,7 @@ from overexplain.geometry.mechanism import Mechanism
 class Oracle(Protocol):
     """A service with two verbs. Each takes a point, or a batch of rows.
 
-    `classify(x)` gives ±1 (a batch: an array of them). `explain(x)` gives a point, or None if the service has no answer
+    `classify(x)` gives ±1 or a bool (a batch: an array of ±1). `explain(x)` gives a point, or None if the service has no answer
     (a batch: rows, an all-NaN row for None). A service that gives only labels has ``mechanism = None`` and need not define
     `explain`; one that only explains need not define `classify`.
     """
@@ -45,7 +45,9 @@ def offers(oracle: Any, verb: str) -> bool:
 
 
 def checked_label(answer: Any) -> int:
-    """The label as an int, if the service said −1 or +1."""
+    """The label as an int, if the service said −1 or +1, False or True."""
+    if isinstance(answer, bool | np.bool_):
+        return YES if answer else NO
     try:
         value = float(answer)
     except Exception:  # whatever the service's own type raises

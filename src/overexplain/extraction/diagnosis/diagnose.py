@@ -54,6 +54,11 @@ def diagnose(
     ('l2', 'constant', 'zero', ('documented l1, effective l2',))
     """
     generator, session = as_generator(rng), Session(oracle, budget)
+    if not session.can_explain and not session.can_label:
+        raise InvalidInput(
+            f"{type(oracle).__name__} defines neither classify nor explain: there is nothing to ask. A model becomes a service by "
+            'ox.ModelOracle(model, "l1")'
+        )
     p, domain = session.dimension, session.domain
     if start is not None:
         origin = as_point(start, p, "start")
