@@ -235,7 +235,8 @@ def live(w: World) -> dict[str, tuple[Make, str]]:
     import dice_ml
     import pandas as pd
 
-    frame = pd.DataFrame(w.train, columns=list(w.features))
+    # Two decimals: dice-ml makes answers sparse in steps of the data's last digit.
+    frame = pd.DataFrame(w.train.round(2), columns=list(w.features))
     frame["label"] = w.classifier.predict(w.train)
     data = dice_ml.Data(dataframe=frame, continuous_features=list(w.features), outcome_name="label")
     model = dice_ml.Model(model=w.classifier, backend="sklearn")
@@ -366,10 +367,16 @@ def main() -> None:
     if options.quick or options.only is not None:
         return
     path = options.results / "imperfect.json"
-    before = json.loads(path.read_text())["rows"] if options.live and path.exists() else []
+    # Each half of the page keeps what the other has measured: dice-ml lives in an environment of its own.
+    before = [
+        row
+        for row in (json.loads(path.read_text())["rows"] if path.exists() else [])
+        if row["service"].startswith("dice-ml") != options.live
+    ]
     names = {row.service for row in rows}
     kept = [Row(r["service"], [Run(**run) for run in r["ours"]], Run(**r["paper"]), r["remark"]) for r in before]
-    rows = [row for row in kept if row.service not in names] + rows
+    kept = [row for row in kept if row.service not in names]
+    rows = kept + rows if options.live else rows + kept
     path.write_text(json.dumps({"machine": machine(), "rows": [asdict(row) for row in rows]}, indent=1) + "\n")
     (options.results / "imperfect.md").write_text(page(rows, world()))
 
