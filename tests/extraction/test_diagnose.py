@@ -607,7 +607,8 @@ def test_labels_only_and_nothing_at_all() -> None:
     report = diagnose(Labels(), rng=0)
     assert report.findings == ("The service explains nothing: it gives labels only.",)
     assert (report.asked, report.theorem) == (Spent(0, 0), "labels only: threshold bisection")
-    assert diagnose(Mute(), rng=0).cost is None
+    with pytest.raises(InvalidInput, match="nothing to ask"):
+        diagnose(Mute(), rng=0)
 
 
 def test_the_budget_is_kept_and_what_is_asked_is_counted_where_it_belongs() -> None:
