@@ -26,7 +26,7 @@ _HOME = {
     "EndpointFailed": "errors",
     "Extraction": "extraction.result",
     "ExtractionFailed": "errors",
-    "Flaky": "oracles.degraded",
+    "Flaky": "oracles.silent",
     "Float32": "oracles.degraded",
     "GroupNorm": "geometry.norms",
     "Hyperplane": "geometry.hyperplane",
@@ -50,7 +50,7 @@ _HOME = {
     "Norm": "geometry.norms",
     "NotFinite": "errors",
     "OneHot": "oracles.constrained",
-    "OneSided": "oracles.degraded",
+    "OneSided": "oracles.silent",
     "Oracle": "oracles.protocol",
     "OracleError": "errors",
     "OracleReport": "extraction.diagnosis.oracle_report",
@@ -122,11 +122,9 @@ if TYPE_CHECKING:
     from overexplain.models.load import load_model
     from overexplain.oracles.constrained import Boxed, Immutable, Monotone, OneHot, Sparse
     from overexplain.oracles.degraded import (
-        Flaky,
         Float32,
         NearestRow,
         Noisy,
-        OneSided,
         Overshoot,
         RandomRadius,
         Rounded,
@@ -137,6 +135,7 @@ if TYPE_CHECKING:
     from overexplain.oracles.imitations import IMITATIONS, imitate
     from overexplain.oracles.libraries import AlibiOracle, CallableOracle, DiceOracle, NiceOracle
     from overexplain.oracles.protocol import Oracle
+    from overexplain.oracles.silent import Flaky, OneSided
     from overexplain.oracles.wrappers import Budgeted, LabelsOnly, Published, Recorded
 
 __all__ = [

@@ -11,7 +11,7 @@ from overexplain.cli.main import run
 from overexplain.cli.services import DEGRADATIONS, Workshop, degrade
 from overexplain.errors import InvalidInput
 from overexplain.geometry.hyperplane import YES, Hyperplane
-from overexplain.oracles import constrained, degraded
+from overexplain.oracles import constrained, degraded, silent
 from overexplain.oracles.exact import ModelOracle
 from overexplain.oracles.imitations import IMITATIONS
 
@@ -173,7 +173,7 @@ def test_every_form_that_is_offered_can_be_read() -> None:
         "rounded:2": degraded.Rounded, "float32": degraded.Float32, "noisy:0.1": degraded.Noisy,
         "suboptimal:0.3": degraded.Suboptimal,
         "overshoot:0.1": degraded.Overshoot, "random-radius:0.5": degraded.RandomRadius, "nearest-row": degraded.NearestRow,
-        "switching:l1,l2": degraded.SwitchingNorm, "flaky:0.1:no flip": degraded.Flaky, "one-sided": degraded.OneSided,
+        "switching:l1,l2": degraded.SwitchingNorm, "flaky:0.1:no flip": silent.Flaky, "one-sided": silent.OneSided,
         "boxed:-1:1": constrained.Boxed, "immutable:0,2": constrained.Immutable, "sparse:1": constrained.Sparse,
         "monotone": constrained.Monotone,
     }  # fmt: skip

@@ -14,7 +14,7 @@ from overexplain.extraction.constrained.bracket import Bracket, first_bracket, n
 from overexplain.extraction.job import Job
 from overexplain.extraction.session import Session
 from overexplain.oracles.constrained import Boxed
-from overexplain.oracles.degraded import OneSided
+from overexplain.oracles.silent import OneSided
 
 
 def make_job(oracle, low=0.0, high=1.0, start=None, seed=0, budget=None, where=None) -> Job:

@@ -12,8 +12,9 @@ from overexplain.extraction.session import Session
 from overexplain.geometry.hyperplane import NO, YES, Hyperplane
 from overexplain.geometry.mechanism import Mechanism
 from overexplain.geometry.norms import GroupNorm, Lp, Mahalanobis, Polyhedral, Weighted, l1, l2, linf, norm
-from overexplain.oracles.degraded import Flaky, Float32, NearestRow, Noisy, OneSided, Overshoot, Rounded, Suboptimal
+from overexplain.oracles.degraded import Float32, NearestRow, Noisy, Overshoot, Rounded, Suboptimal
 from overexplain.oracles.exact import ModelOracle
+from overexplain.oracles.silent import Flaky, OneSided
 
 
 def a_plane(rng, p):

@@ -20,11 +20,9 @@ from overexplain.geometry.mechanism import Mechanism
 from overexplain.geometry.norms import GroupNorm, Lp, Mahalanobis, Weighted, l1, l2, linf
 from overexplain.oracles.constrained import Boxed, Immutable, Monotone, OneHot, Sparse
 from overexplain.oracles.degraded import (
-    Flaky,
     Float32,
     NearestRow,
     Noisy,
-    OneSided,
     Overshoot,
     RandomRadius,
     Rounded,
@@ -33,6 +31,7 @@ from overexplain.oracles.degraded import (
 )
 from overexplain.oracles.exact import ModelOracle
 from overexplain.oracles.imitations import imitate
+from overexplain.oracles.silent import Flaky, OneSided
 
 NAMES = ("l1", "l2", "linf", "l3", "weighted")
 FAMILY = {"l1": "l1", "l2": "l2", "linf": "linf", "l3": "lq", "weighted": "weighted"}

@@ -21,17 +21,9 @@ from overexplain.extraction.job import Job
 from overexplain.extraction.session import Session
 from overexplain.geometry.hyperplane import NO, YES, Hyperplane
 from overexplain.geometry.mechanism import Mechanism
-from overexplain.oracles.degraded import (
-    Flaky,
-    NearestRow,
-    Noisy,
-    OneSided,
-    Overshoot,
-    RandomRadius,
-    Rounded,
-    Suboptimal,
-)
+from overexplain.oracles.degraded import NearestRow, Noisy, Overshoot, RandomRadius, Rounded, Suboptimal
 from overexplain.oracles.exact import ModelOracle
+from overexplain.oracles.silent import Flaky, OneSided
 
 P = 20
 

@@ -14,7 +14,8 @@ from overexplain.extraction.constrained.revealed import extract_by_revealed, pre
 from overexplain.extraction.job import Job
 from overexplain.extraction.session import Session
 from overexplain.oracles.constrained import Immutable, Monotone, Sparse
-from overexplain.oracles.degraded import Flaky, OneSided, Rounded
+from overexplain.oracles.degraded import Rounded
+from overexplain.oracles.silent import Flaky, OneSided
 
 L2 = ox.norm("l2")
 

@@ -14,7 +14,7 @@ from overexplain.extraction.job import Job
 from overexplain.extraction.session import Session
 from overexplain.geometry.domain import Domain
 from overexplain.oracles.constrained import OneHot
-from overexplain.oracles.degraded import Flaky, OneSided
+from overexplain.oracles.silent import Flaky, OneSided
 
 
 class LabelsOnly:

@@ -15,8 +15,9 @@ from scipy.optimize import linprog
 import overexplain as ox
 from overexplain.geometry.domain import Domain
 from overexplain.oracles.constrained import Boxed, Immutable, Monotone, OneHot, Sparse
-from overexplain.oracles.degraded import Float32, OneSided, Rounded
+from overexplain.oracles.degraded import Float32, Rounded
 from overexplain.oracles.nearest import nearest_on_plane
+from overexplain.oracles.silent import OneSided
 from overexplain.testing.oracles import check_oracle
 from strategies import examples, make_norm
 

@@ -9,11 +9,9 @@ from scipy import stats
 import overexplain as ox
 from overexplain.oracles.constrained import Boxed, Immutable, OneHot
 from overexplain.oracles.degraded import (
-    Flaky,
     Float32,
     NearestRow,
     Noisy,
-    OneSided,
     Overshoot,
     RandomRadius,
     Rounded,
@@ -21,6 +19,7 @@ from overexplain.oracles.degraded import (
     SwitchingNorm,
 )
 from overexplain.oracles.protocol import checked_explanation, offers
+from overexplain.oracles.silent import Flaky, OneSided
 from overexplain.testing.oracles import check_oracle
 from strategies import make_norm
 

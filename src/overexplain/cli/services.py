@@ -17,7 +17,7 @@ from overexplain.geometry.hyperplane import NO, YES
 from overexplain.geometry.mechanism import Mechanism
 from overexplain.geometry.norms import norm
 from overexplain.models.linear import LinearModel
-from overexplain.oracles import constrained, degraded
+from overexplain.oracles import constrained, degraded, silent
 from overexplain.oracles.exact import ModelOracle
 from overexplain.oracles.imitations import imitate
 from overexplain.oracles.protocol import Oracle
@@ -177,12 +177,12 @@ def _nearest_row(oracle: Oracle, _: list[str], workshop: Workshop) -> Oracle:
 
 def _one_sided(oracle: Oracle, values: list[str], _: Workshop) -> Oracle:
     side = _word(values[0].lower(), ("no", "yes")) if values else "no"
-    return degraded.OneSided(oracle, YES if side == "yes" else NO)
+    return silent.OneSided(oracle, YES if side == "yes" else NO)
 
 
 def _flaky(oracle: Oracle, values: list[str], workshop: Workshop) -> Oracle:
     spelling: Any = values[1] if len(values) > 1 else "none"
-    return degraded.Flaky(oracle, _number(values[0]), spelling, rng=workshop.rng)
+    return silent.Flaky(oracle, _number(values[0]), spelling, rng=workshop.rng)
 
 
 def _switching(oracle: Any, values: list[str], workshop: Workshop) -> Oracle:

@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from overexplain.errors import BrokenPromise, ExtractionFailed, InvalidInput, NoExplanation
-from overexplain.extraction.box import Where, where_of
 from overexplain.extraction.confirm import clipped
 from overexplain.extraction.constrained.approach import extract_by_approach
 from overexplain.extraction.constrained.revealed import extract_by_revealed
@@ -17,6 +16,7 @@ from overexplain.extraction.constrained.slices import extract_by_slices
 from overexplain.extraction.explained import extract_by_cone
 from overexplain.extraction.first import first_answer
 from overexplain.extraction.imperfect import (
+    AVERAGED,
     approach_ways,
     chain_ways,
     cheapest,
@@ -27,14 +27,14 @@ from overexplain.extraction.imperfect import (
 )
 from overexplain.extraction.inexact.chain import extract_by_chain
 from overexplain.extraction.inexact.warm import extract_by_average, extract_warm
-from overexplain.extraction.job import Job
+from overexplain.extraction.job import Job, begin
 from overexplain.extraction.labels.labels import extract_by_labels
 from overexplain.extraction.labels.lowd_meek import extract_by_lowd_meek
 from overexplain.extraction.paper import extract_as_printed
 from overexplain.extraction.points import extract_by_points
 from overexplain.extraction.result import Extraction
 from overexplain.extraction.session import Session
-from overexplain.geometry.arrays import FloatArray, as_generator, as_point
+from overexplain.geometry.arrays import as_generator, as_point
 from overexplain.geometry.mechanism import Mechanism
 from overexplain.geometry.norms import l2
 from overexplain.oracles.protocol import Oracle
@@ -44,9 +44,6 @@ DEFAULT_ACCURACY = 1e-9
 
 DEFAULT_ANGLE = 1e-6
 """For labels and imperfect answers, in radians."""
-
-AVERAGED = 100
-"""Answers for each feature that strategy "average" takes."""
 
 
 def extract(
@@ -97,8 +94,7 @@ def extract(
     session = Session(oracle, budget, record)
     if session.mechanism is not None:
         session.mechanism.fits(session.dimension)
-    origin = None if start is None else as_point(start, session.dimension, "start")
-    where = where_of(bounds, session.dimension, origin, session.domain)
+    origin, where = begin(session, start, bounds, generator)
     if strategy not in ("auto", "slices") and session.is_discrete:
         raise InvalidInput(
             f'strategy "{strategy}" asks any point, but this service takes one-hot groups or whole numbers only: '
@@ -106,7 +102,6 @@ def extract(
         )
     if strategy == "paper" and bounds is not None:
         raise InvalidInput('strategy "paper" asks e^1, e^2, … and a basis wherever they lie: it takes no bounds')
-    origin = _first_question(session, origin, where, generator)
     angle = DEFAULT_ANGLE if wanted is None else wanted
     job = Job(session, angle, origin, where, orient, generator, keeps_start=start is not None)
     try:
@@ -276,15 +271,3 @@ _NAMED: dict[str, Callable[[Job, float | None], Extraction]] = {
     "lowd-meek": _lowd_meek,
 }
 STRATEGIES = ("auto", *_NAMED)
-
-
-def _first_question(session: Session, start: FloatArray | None, where: Where, rng: np.random.Generator) -> FloatArray:
-    """The start as given, or the middle of where questions may be asked."""
-    domain = session.domain
-    if start is None:
-        return domain.sample(rng, 1)[0] if domain is not None and session.is_discrete else where.centre()
-    if not where.contains(start):
-        raise InvalidInput("start lies outside the bounds")
-    if domain is not None:
-        domain.refuse(start)
-    return start

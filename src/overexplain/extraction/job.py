@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from overexplain.extraction.box import Where
+from overexplain.errors import InvalidInput
+from overexplain.extraction.box import Where, where_of
 from overexplain.extraction.session import Session
-from overexplain.geometry.arrays import FloatArray
+from overexplain.geometry.arrays import FloatArray, as_point
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,3 +28,16 @@ class Job:
     orient: bool
     rng: np.random.Generator
     keeps_start: bool = False
+
+
+def begin(session: Session, start: ArrayLike | None, bounds: Any, rng: np.random.Generator) -> tuple[FloatArray, Where]:
+    """The first question, and where all of them may be asked: the start as given, or the middle of that, or a valid input."""
+    origin = None if start is None else as_point(start, session.dimension, "start")
+    where, domain = where_of(bounds, session.dimension, origin, session.domain), session.domain
+    if origin is None:
+        return domain.sample(rng, 1)[0] if domain is not None and session.is_discrete else where.centre(), where
+    if not where.contains(origin):
+        raise InvalidInput("start lies outside the bounds")
+    if domain is not None:
+        domain.refuse(origin)
+    return origin, where

@@ -1,4 +1,4 @@
-"""Services that are not perfect: rounded, noisy, too long, past the boundary, from a list, or failing.
+"""Services whose answers are not perfect: rounded, noisy, too long, past the boundary, from a list.
 
 Each is made from an oracle by wrapping and can be wrapped again. `mechanism` is what such a service would publish,
 `published=` overrides it; randomness comes from `rng`.
@@ -8,26 +8,25 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from typing import Any, Literal, final, get_args
+from dataclasses import replace
+from typing import Any, Literal, final
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from overexplain.errors import InvalidInput
-from overexplain.geometry.arrays import FloatArray, as_generator, as_point_or_rows, as_rows
-from overexplain.geometry.hyperplane import NO, YES
+from overexplain.geometry.arrays import FloatArray, as_generator, as_rows
 from overexplain.geometry.mechanism import Mechanism
 from overexplain.geometry.norm import FLOAT64_ANSWER
 from overexplain.geometry.norms import Norm, l2, norm
 from overexplain.oracles.exact import ModelOracle
-from overexplain.oracles.protocol import Oracle, checked_explanation
+from overexplain.oracles.protocol import Oracle
 from overexplain.oracles.wrapper import Wrapper, altered, one_by_one, terms_of
 
 Rng = int | np.random.Generator | None
-Failure = Literal["none", "empty", "nan", "echo", "raise", "no flip"]
 
 CANDIDATES = 64
-"""How many random points `Suboptimal` tries before it stretches the optimal step instead."""
+"""How many random points are tried where one with certain properties is wanted."""
 
 
 MOST_DECIMALS = 300
@@ -52,11 +51,11 @@ class Rounded(Wrapper):
             raise InvalidInput(f"decimals must lie between -{MOST_DECIMALS} and {MOST_DECIMALS}, got {decimals}")
         self.decimals = int(decimals)
         if terms.distance is None:
-            own = replace_terms(terms, slack=None)  # a tolerance has no unit without a distance
+            own = replace(terms, slack=None)  # a tolerance has no unit without a distance
         else:
             # The rounded decimal is itself rounded to float64: a millionth more covers that.
             half = np.full(oracle.dimension, 0.5 * 10.0**-self.decimals * (1 + 2.0**-20))
-            own = replace_terms(terms, tolerance=(terms.tolerance or 0.0) + float(terms.distance(half)))
+            own = replace(terms, tolerance=(terms.tolerance or 0.0) + float(terms.distance(half)))
         super().__init__(oracle, own if published is None else published)
 
     def explain(self, x: ArrayLike) -> Any:
@@ -79,7 +78,7 @@ class Noisy(Wrapper):
 
     def __init__(self, oracle: Oracle, scale: float, *, rng: Rng = None, published: Mechanism | None = None) -> None:
         own = Mechanism(terms_of(oracle, "Noisy").distance, slack=None)
-        self.scale = _not_negative(scale, "scale")
+        self.scale = not_negative(scale, "scale")
         self._rng = as_generator(rng)
         super().__init__(oracle, own if published is None else published)
 
@@ -101,12 +100,12 @@ class Suboptimal(Wrapper):
         terms = terms_of(oracle, "Suboptimal")
         if terms.distance is None:
             raise InvalidInput("Suboptimal needs to know the distance: the oracle inside publishes none")
-        self.slack = _not_negative(slack, "slack")
+        self.slack = not_negative(slack, "slack")
         self._distance, self._may_leave_the_line = terms.distance, terms.is_plain
         self._rng = as_generator(rng)
         # (1 + its own slack)(1 + slack) − 1: the oracle inside may already be too long.
         total = None if terms.slack is None else terms.slack + self.slack + terms.slack * self.slack
-        super().__init__(oracle, replace_terms(terms, slack=total) if published is None else published)
+        super().__init__(oracle, replace(terms, slack=total) if published is None else published)
 
     def explain(self, x: ArrayLike) -> Any:
         """A random valid explanation, not the shortest."""
@@ -159,7 +158,7 @@ class Overshoot(Wrapper):
         terms = terms_of(oracle, "Overshoot")
         if law not in ("constant", "uniform"):
             raise InvalidInput(f'law must be "constant" or "uniform", got {law!r}')
-        self.amount, self.law, self._rng = _not_negative(amount, "amount"), law, as_generator(rng)
+        self.amount, self.law, self._rng = not_negative(amount, "amount"), law, as_generator(rng)
         own = Mechanism(terms.distance, slack=None)
         if law == "constant" and terms.distance is not None and terms.slack == 0:
             own = Mechanism(terms.distance, robustness=None, radius=None, tolerance=terms.tolerance)
@@ -196,7 +195,7 @@ class RandomRadius(Wrapper):
         terms = terms_of(oracle, "RandomRadius")
         if law not in ("uniform", "beta"):
             raise InvalidInput(f'law must be "uniform" or "beta", got {law!r}')
-        self.radius, self.law, self.keyed = _not_negative(radius, "radius"), law, bool(keyed)
+        self.radius, self.law, self.keyed = not_negative(radius, "radius"), law, bool(keyed)
         self._rng = as_generator(rng)
         self._key = self._rng.bytes(32)
         self._stretch = 1.0  # how far along the step, in the distance, one unit of the ball's radius reaches
@@ -281,101 +280,6 @@ class SwitchingNorm(Wrapper):
         )
 
 
-@final
-class Flaky(Wrapper):
-    """A service that fails to explain a share `rate` of the questions, in the spelling `failure`:
-
-    "none" (None), "empty" ([]), "nan" (an all-NaN row), "echo" (the question), "raise" (an exception) or "no flip" (a point that
-    moved but stays on the question's side). In a batch the first three are all-NaN rows. The terms say nothing about it, but that
-    points which do not flip the label are no optimal ones (slack=None).
-    """
-
-    def __init__(
-        self,
-        oracle: Oracle,
-        rate: float,
-        failure: Failure = "none",
-        *,
-        rng: Rng = None,
-        published: Mechanism | None = None,
-    ) -> None:
-        terms = terms_of(oracle, "Flaky")
-        self.rate = _not_negative(rate, "rate")
-        if self.rate > 1:
-            raise InvalidInput(f"rate is a share between 0 and 1, got {rate!r}")
-        if failure not in get_args(Failure):
-            raise InvalidInput(f"failure must be one of {', '.join(get_args(Failure))}, got {failure!r}")
-        self.failure = failure
-        self._rng = as_generator(rng)
-        if published is None and failure == "no flip":
-            published = replace_terms(terms, slack=None)
-        super().__init__(oracle, published)
-
-    def explain(self, x: ArrayLike) -> Any:
-        """The wrapped oracle's explanation, or a failure."""
-        points = as_point_or_rows(x, self.dimension)
-        if points.ndim == 1:
-            return self._fail(points.copy()) if self._rng.random() < self.rate else self.wrapped.explain(points.copy())
-        failed = self._rng.random(len(points)) < self.rate
-        if failed.any() and self.failure == "raise":
-            self._fail(points[int(failed.argmax())])
-        rows = np.full(points.shape, np.nan)
-        if not failed.all():
-            rows[~failed] = self.wrapped.explain(points[~failed])
-        if self.failure in ("echo", "no flip"):
-            for i in np.flatnonzero(failed):
-                given = self._fail(points[i].copy())
-                if given is not None:
-                    rows[i] = given
-        return rows
-
-    def _fail(self, x: FloatArray) -> Any:
-        if self.failure == "raise":
-            raise RuntimeError("no counterfactual found")
-        answers: dict[str, Any] = {"none": None, "empty": [], "nan": np.full(len(x), np.nan), "echo": x}
-        return answers[self.failure] if self.failure in answers else self._same_side(x)
-
-    def _same_side(self, x: FloatArray) -> FloatArray | None:
-        """A point short of the boundary on the way to the true explanation, or one further away from it."""
-        answer = checked_explanation(self.wrapped.explain(x.copy()), self.dimension)
-        if answer is None:
-            return None
-        label = self.wrapped.classify(x)
-        moved = x + np.array([[0.9], [0.5], [0.1], [-0.5]]) * (answer - x)
-        if self.domain is not None:
-            moved = np.vstack([moved, self.domain.sample(self._rng, CANDIDATES)])
-        return next((z for z in moved if self._takes(z) and self.wrapped.classify(z) == label), x)
-
-
-@final
-class OneSided(Wrapper):
-    """Explains only questions that are answered with the label `side` (the denied, unless said otherwise); None for the others."""
-
-    def __init__(self, oracle: Oracle, side: int = NO, *, published: Mechanism | None = None) -> None:
-        terms_of(oracle, "OneSided")
-        if side not in (YES, NO):
-            raise InvalidInput(f"side must be +1 (Yes) or -1 (No), got {side!r}")
-        self.side = int(side)
-        super().__init__(oracle, published)
-
-    def explain(self, x: ArrayLike) -> Any:
-        """The wrapped oracle's explanation, if the question is on the side that gets one."""
-        points = as_point_or_rows(x, self.dimension)
-        if points.ndim == 1:
-            return self.wrapped.explain(points.copy()) if self.wrapped.classify(points.copy()) == self.side else None
-        rows = np.full(points.shape, np.nan)
-        served = np.asarray(self.wrapped.classify(points.copy())) == self.side
-        if served.any():
-            rows[served] = self.wrapped.explain(points[served])
-        return rows
-
-
-def replace_terms(terms: Mechanism, **changes: Any) -> Mechanism:
-    """The same terms but for `changes`."""
-    kept = {name: getattr(terms, name) for name in ("distance", "robustness", "radius", "tolerance", "slack")}
-    return Mechanism(**(kept | changes))
-
-
 def _outward(oracle: Oracle, questions: FloatArray, answers: FloatArray) -> FloatArray:
     """The steps from questions to answers at length 1 in the distance; where there was no step, the model's if it is known."""
     terms = terms_of(oracle, "a wrapper that goes on along the step")
@@ -391,7 +295,8 @@ def _outward(oracle: Oracle, questions: FloatArray, answers: FloatArray) -> Floa
     return np.where(known, steps / np.where(known, lengths, 1.0), fallback)
 
 
-def _not_negative(value: Any, name: str) -> float:
+def not_negative(value: Any, name: str) -> float:
+    """The value as a finite number of at least 0; InvalidInput if it is none."""
     try:
         number = float(value)
     except (TypeError, ValueError):

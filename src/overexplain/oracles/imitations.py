@@ -26,9 +26,10 @@ from overexplain.geometry.arrays import FloatArray, as_generator, as_rows
 from overexplain.geometry.hyperplane import Hyperplane
 from overexplain.geometry.mechanism import Mechanism
 from overexplain.oracles.constrained import Boxed, Immutable
-from overexplain.oracles.degraded import Float32, NearestRow, OneSided, Overshoot
+from overexplain.oracles.degraded import Float32, NearestRow, Overshoot
 from overexplain.oracles.exact import ModelOracle
 from overexplain.oracles.protocol import Oracle
+from overexplain.oracles.silent import OneSided
 from overexplain.oracles.wrapper import Wrapper, one_by_one
 
 SAFETY_MARGIN = 1e-3

@@ -86,7 +86,7 @@ def nearest_on_plane(
 
 
 def _rates(gain: FloatArray, free: BoolArray, q: float) -> FloatArray:
-    """How fast each free feature moves, relative to the fastest: gain^(1/(q−1)), 0 where it is overlooked for now."""
+    """How fast each free feature moves, relative to the fastest: gain^(1/(q−1)), 0 where it waits its turn."""
     rate = np.zeros(len(gain))
     if q == 1:
         rate[int(np.where(free, gain, -1.0).argmax())] = 1.0

@@ -54,7 +54,7 @@ class BoundaryPoint:
 class Boundary:
     """Where to look for the plane in a slice, and how to get a point on it: from an explanation, or else from labels alone."""
 
-    def __init__(self, job: Job, domain: Domain, norm: Norm | None) -> None:
+    def __init__(self, job: Job, domain: Domain, norm: Norm | None, exact: bool = True) -> None:
         self.job, self.domain, self.session = job, domain, job.session
         mechanism = job.session.mechanism
         declared = None if mechanism is None else mechanism.distance
@@ -65,7 +65,7 @@ class Boundary:
         movable[domain.continuous] = self.low[domain.continuous] < self.high[domain.continuous]
         self.movable: BoolArray = movable
         self.widths = np.where(np.isfinite(self.high - self.low), self.high - self.low, np.inf)
-        self.explains = job.session.can_explain
+        self.explains = exact and job.session.can_explain  # inexact answers are no points of the plane
         self._refused = {NO: 0, YES: 0}
         self._answered = {NO: 0, YES: 0}
 

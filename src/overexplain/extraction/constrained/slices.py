@@ -31,7 +31,7 @@ USUAL_LABELS = 9
 """About so many labels bring a question near enough to the plane."""
 
 
-def extract_by_slices(job: Job, domain: Domain, norm: Norm | None = None) -> Extraction:
+def extract_by_slices(job: Job, domain: Domain, norm: Norm | None = None, exact: bool = True) -> Extraction:
     """The hyperplane of a service whose inputs have categories and whole numbers; what labels cannot tell is `.unidentified`."""
     session = job.session
     if not session.can_label:
@@ -39,7 +39,7 @@ def extract_by_slices(job: Job, domain: Domain, norm: Norm | None = None) -> Ext
     session.require(
         predict_slices(domain, job.accuracy).explanations, "rebuilding the model slice by slice", whole=False
     )
-    search = SliceSearch(Boundary(job, domain, norm))
+    search = SliceSearch(Boundary(job, domain, norm, exact))
     search.base_slice()
     search.other_slices()
     solution = search.solve(search.known)

@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from overexplain.errors import InvalidInput
-from overexplain.extraction.box import Ball, Box
 from overexplain.extraction.diagnosis.examined import Examined, examine
 from overexplain.extraction.diagnosis.families import Effective
 from overexplain.extraction.diagnosis.interview import interview
@@ -19,10 +18,10 @@ from overexplain.extraction.diagnosis.margins import proven_slack
 from overexplain.extraction.diagnosis.oracle_report import OracleReport
 from overexplain.extraction.diagnosis.refuted import refuted_terms
 from overexplain.extraction.diagnosis.remedy import findings_of, remedy
-from overexplain.extraction.job import Job
+from overexplain.extraction.job import Job, begin
 from overexplain.extraction.result import Spent
 from overexplain.extraction.session import Session
-from overexplain.geometry.arrays import as_generator, as_point, frozen
+from overexplain.geometry.arrays import as_generator, frozen
 from overexplain.oracles.protocol import Oracle
 
 LEAST = 4
@@ -59,18 +58,9 @@ def diagnose(
             f"{type(oracle).__name__} defines neither classify nor explain: there is nothing to ask. A model becomes a service by "
             'ox.ModelOracle(model, "l1")'
         )
-    p, domain = session.dimension, session.domain
-    if start is not None:
-        origin = as_point(start, p, "start")
-    elif domain is not None:
-        origin = domain.sample(generator, 1)[0]
-    else:
-        origin = (Box.of(None, p) if np.ndim(bounds) == 0 else Box.of(bounds, p)).centre()
-    where = Ball.of(bounds, origin) if bounds is not None and np.ndim(bounds) == 0 else Box.of(bounds, p)
-    if isinstance(where, Box) and start is None and domain is not None:
-        origin = where.clip(origin)
-    if not where.contains(origin):
-        raise InvalidInput("start lies outside the bounds")
+    if start is None and bounds is None and session.domain is not None:
+        start = session.domain.sample(generator, 1)[0]  # from the middle of a box its sides would hardly show
+    origin, where = begin(session, start, bounds, generator)
     return diagnose_session(Job(session, 1e-6, origin, where, True, generator), n)
 
 
