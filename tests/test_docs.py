@@ -50,7 +50,7 @@ def test_code_runs_and_prints_what_the_comment_below_it_says(
 
 def test_every_degradation_and_imitation_is_in_the_docs() -> None:
     import overexplain as ox
-    from overexplain.cli.services import DEGRADATIONS
+    from overexplain.oracles.degradations import DEGRADATIONS
 
     page = (ROOT / "docs/services.md").read_text(encoding="utf-8")
     for form in [known.form for known in DEGRADATIONS.values()] + list(ox.IMITATIONS):

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from overexplain.cli.main import run
-from overexplain.cli.services import DEGRADATIONS, Workshop, degrade
 from overexplain.errors import InvalidInput
 from overexplain.geometry.hyperplane import YES, Hyperplane
 from overexplain.oracles import constrained, degraded, silent
+from overexplain.oracles.degradations import DEGRADATIONS, Workshop, degrade
 from overexplain.oracles.exact import ModelOracle
 from overexplain.oracles.imitations import IMITATIONS
 
@@ -140,15 +140,15 @@ def test_text_says_so_if_nothing_was_answered(capsys) -> None:
         (["--degrade", "rounded:"], 3, "write it as rounded:DECIMALS"),
         (["--degrade", "rounded:two"], 3, "'two' is no whole number"),
         (["--degrade", "noisy:much"], 3, "'much' is no number"),
-        (["--degrade", "noisy:-1"], 3, "--degrade 'noisy:-1'"),
+        (["--degrade", "noisy:-1"], 3, "degrade 'noisy:-1'"),
         (["--degrade", "immutable:shoes"], 3, "no feature 'shoes'; there are 4"),
         (["--degrade", "immutable:4"], 3, "no feature '4'"),
         (["--degrade", "one-sided:maybe"], 3, "none of no, yes"),
         (["--degrade", "overshoot:1:wild"], 3, "none of constant, uniform"),
-        (["--degrade", "flaky:0.2:rude"], 3, "--degrade 'flaky:0.2:rude'"),
+        (["--degrade", "flaky:0.2:rude"], 3, "degrade 'flaky:0.2:rude'"),
         (["--degrade", "nearest-row"], 3, "--data"),
-        (["--degrade", "rounded:2", "--degrade", "boxed:0:1"], 3, "--degrade 'boxed:0:1'"),
-        (["--imitate", "wachter"], 3, "needs --data"),
+        (["--degrade", "rounded:2", "--degrade", "boxed:0:1"], 3, "degrade 'boxed:0:1'"),
+        (["--imitate", "wachter"], 3, "needs data (--data)"),
         (["--imitate", "nobody", "--data", "rows.csv"], 3, "unknown imitation"),
         (["--imitate", "wachter", "--data", "rows.csv", "--distance", "l1"], 2, "--imitate brings its own distance"),
         (["--distance", "l7"], 3, "unknown norm"),

@@ -273,7 +273,7 @@ def test_a_service_must_be_described_once(options, says, model, capsys) -> None:
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        (["--imitate", "nice"], "needs --data"),
+        (["--imitate", "nice"], "needs data (--data)"),
         (["--distance", "l1", "--degrade", "rounded"], "rounded:DECIMALS"),
         (["--distance", "l1", "--degrade", "wobbly:1"], "unknown"),
         (["--distance", "l1", "--data", "missing.csv"], "missing.csv"),

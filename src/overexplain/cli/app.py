@@ -200,11 +200,11 @@ def extract(
 
     def work() -> None:
         from overexplain.cli.extract import Request, run_extract
-        from overexplain.cli.services import Described
+        from overexplain.cli.services import described
 
-        service = Described(distance, robustness, radius, imitate, tuple(degrade or ()), data)
+        service = described(distance, robustness, radius, secret_radius, imitate, tuple(degrade or ()))
         request = Request(
-            model, service, labels_only, unsaid, secret_radius, strategy.value, ties.value,
+            model, service, data, labels_only, unsaid, strategy.value, ties.value,
             budget, accuracy, orient, seed, log, output, as_json,
         )  # fmt: skip
         run_extract(request)
@@ -243,10 +243,10 @@ def diagnose(
 
     def work() -> None:
         from overexplain.cli.diagnose import Request, run_diagnose
-        from overexplain.cli.services import Described
+        from overexplain.cli.services import described
 
-        service = Described(distance, robustness, radius, imitate, tuple(degrade or ()), data)
-        run_diagnose(Request(model, service, questions, seed, as_json))
+        service = described(distance, robustness, radius, False, imitate, tuple(degrade or ()))
+        run_diagnose(Request(model, service, data, questions, seed, as_json))
 
     return work
 

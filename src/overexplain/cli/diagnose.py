@@ -8,9 +8,10 @@ from pathlib import Path
 import numpy as np
 
 from overexplain.cli.output import print_json
-from overexplain.cli.services import Described, make_service, read_rows
+from overexplain.cli.services import read_rows
 from overexplain.extraction.diagnosis.diagnose import diagnose
 from overexplain.models.load import load_model
+from overexplain.oracles.services import Service
 
 
 @dataclass(frozen=True)
@@ -18,7 +19,8 @@ class Request:
     """What the command line asked for."""
 
     model: Path
-    service: Described
+    service: Service
+    data: Path | None
     questions: int
     seed: int
     as_json: bool
@@ -27,9 +29,9 @@ class Request:
 def run_diagnose(request: Request) -> None:
     """Load, wrap, ask, print."""
     model = load_model(request.model)
-    rows = None if request.service.data is None else read_rows(request.service.data, model)
+    rows = None if request.data is None else read_rows(request.data, model)
     for_service, for_questions = np.random.default_rng(request.seed).spawn(2)
-    service = make_service(request.service, model, rows, for_service)
+    service = request.service.oracle(model, rows, for_service)
     domain = getattr(service, "domain", None)
     # Rows show in which units features come; a service with a domain of its own says itself where to start.
     start = None if rows is None or domain is not None else np.median(rows, axis=0)

@@ -6,7 +6,7 @@ import signal
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,7 @@ import numpy as np
 from overexplain.auditing.rebuilt import compare
 from overexplain.cli.main import say
 from overexplain.cli.output import counter, print_json
-from overexplain.cli.services import Described, make_service, read_rows
+from overexplain.cli.services import read_rows
 from overexplain.errors import InvalidInput, OverexplainError
 from overexplain.extraction.extract import extract
 from overexplain.geometry.arrays import FloatArray
@@ -24,6 +24,7 @@ from overexplain.log.querylog import QueryLog, Status
 from overexplain.models.linear import LinearModel
 from overexplain.models.load import load_model
 from overexplain.oracles.protocol import Oracle
+from overexplain.oracles.services import Service
 from overexplain.oracles.wrappers import LabelsOnly, Published, Recorded
 from overexplain.report.words import counted
 
@@ -33,10 +34,10 @@ class Request:
     """What the command line asked for."""
 
     model: Path
-    service: Described
+    service: Service
+    data: Path | None
     labels_only: bool
     unsaid: bool
-    secret_radius: bool
     strategy: str
     ties: Any
     budget: int | None
@@ -47,15 +48,9 @@ class Request:
     output: Path | None
     as_json: bool
 
-    @property
-    def published(self) -> Mechanism:
-        """What the asker is told by the model's own service."""
-        terms = self.service.mechanism
-        return replace(terms, radius=None) if self.secret_radius else terms
-
     def made(self, model: LinearModel, rows: FloatArray | None, rng: np.random.Generator) -> Any:
         """The service to ask."""
-        service: Oracle = make_service(self.service, model, rows, rng, self.ties, self.published)
+        service: Oracle = self.service.oracle(model, rows, rng, self.ties)
         if self.unsaid:
             service = Published(service, Mechanism(None, slack=None))
         return LabelsOnly(service) if self.labels_only else service
@@ -65,7 +60,7 @@ def run_extract(request: Request) -> None:
     """Load, ask, rebuild, compare, print; the log is saved whatever happens."""
     _refuse_to_overwrite(request)
     model = load_model(request.model)
-    rows = None if request.service.data is None else read_rows(request.service.data, model)
+    rows = None if request.data is None else read_rows(request.data, model)
     for_service, for_questions = np.random.default_rng(request.seed).spawn(2)
     service = request.made(model, rows, for_service)
     oracle = Recorded(service, QueryLog(features=model.features, mechanism=service.mechanism))
