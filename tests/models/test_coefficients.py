@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +17,12 @@ from overexplain.errors import DimensionMismatch, InvalidInput, NotFinite, Unsup
 from overexplain.geometry.hyperplane import Hyperplane
 from overexplain.models import coefficients
 from overexplain.models.coefficients import from_dict, read_coefficients, to_entries
+from overexplain.models.columns import Column
 from overexplain.models.linear import LinearModel, logit
 
 BASE = {"coefficients": [0.3, -1.5], "intercept": -1.2}
+NAMED = BASE | {"features": ["a", "b"]}
+COLOUR: dict[str, Any] = {"name": "colour", "categories": ["red", "green"], "features": ["a", "b"]}
 finite = st.floats(-1e300, 1e300)
 
 
@@ -111,6 +115,24 @@ def test_a_saved_model_comes_back_bit_for_bit(
     assert to_entries(again) == to_entries(model)
 
 
+def test_columns_come_back(tmp_path: Path) -> None:
+    columns = (
+        Column("age", missing=41.5),
+        Column("colour", ("red", "green", "blue", None), ("red", "rest", "rest", "rest"), "ignore", "rest"),
+        Column("floor", (1, 2.5, "attic"), unknown="ignore"),
+        Column("member", (False, True)),
+    )
+    features = tuple(name for column in columns for name in column.own)
+    model = LinearModel(Hyperplane(np.arange(1.0, 9.0), 2.0), features, columns=columns)
+    model.save(tmp_path / "model.json")
+    again = read_coefficients(tmp_path / "model.json")
+    assert again == model
+    assert again.columns == columns
+    assert [type(c) for c in again.columns[3].categories] == [bool, bool]
+    assert to_entries(again) == to_entries(model)
+    assert to_entries(model)["columns"][3] == {"name": "member", "categories": [False, True]}
+
+
 def test_saving_is_all_or_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "model.json"
     old = LinearModel(Hyperplane([1.0], 2.0))
@@ -186,6 +208,31 @@ def test_saving_to_a_place_that_cannot_be(tmp_path: Path) -> None:
         (BASE | {"features": {"a": 1}}, InvalidInput, "features must be a list of names"),
         (BASE | {"features": ["a"], "coefficients": {"b": 1}}, InvalidInput, "'a' has no coefficient; 'b' is not"),
         (BASE | {"features": 3, "coefficients": {"b": 1}}, InvalidInput, "features must be a list of names"),
+        (BASE | {"columns": 3}, InvalidInput, "columns must be a list of objects, got 3"),
+        (BASE | {"columns": [3]}, InvalidInput, "columns must be a list of objects"),
+        (BASE | {"columns": [{"name": "a"}]}, InvalidInput, "columns need the names of the features"),
+        (NAMED | {"columns": [{"name": "a"}]}, InvalidInput, "'b' comes from no column"),
+        (NAMED | {"columns": [{"name": "a"}, {"name": "b"}, {"name": "c"}]}, InvalidInput, "'c' is no feature"),
+        (
+            NAMED | {"columns": [{"name": "a"}, {"name": "b"}, {"name": "a"}]},
+            InvalidInput,
+            "'a' comes from two columns",
+        ),
+        (NAMED | {"columns": [{"nam": "a"}]}, InvalidInput, r"columns\[0\]: unknown key 'nam'; did you mean 'name'"),
+        (NAMED | {"columns": [{}]}, InvalidInput, "the name of a column must be a text, got None"),
+        (NAMED | {"columns": [{"name": "a"}, {"name": "b", "missing": "x"}]}, InvalidInput, r"columns\[1\]: .*number"),
+        (NAMED | {"columns": [{"name": "a", "missing": True}]}, InvalidInput, "missing must be a number, got True"),
+        (NAMED | {"columns": [{"name": "a", "missing": 1e999}]}, NotFinite, "missing must be finite"),
+        (NAMED | {"columns": [{"name": "a", "unknown": "ignore"}]}, InvalidInput, "has no unknown categories"),
+        (NAMED | {"columns": [COLOUR | {"categories": []}]}, InvalidInput, "categories must differ, at least one"),
+        (NAMED | {"columns": [COLOUR | {"categories": [1, True]}]}, InvalidInput, "categories must differ"),
+        (NAMED | {"columns": [COLOUR | {"categories": "rg"}]}, InvalidInput, "categories must be a list, got 'rg'"),
+        (NAMED | {"columns": [COLOUR | {"categories": [[1], 2]}]}, InvalidInput, "a category must be a text, a number"),
+        (NAMED | {"columns": [COLOUR | {"features": ["a"]}]}, InvalidInput, "needs 2 names of features"),
+        (NAMED | {"columns": [COLOUR | {"features": [1, 2]}]}, InvalidInput, "needs 2 names of features"),
+        (NAMED | {"columns": [COLOUR | {"unknown": "guess"}]}, InvalidInput, "unknown must be .*got 'guess'"),
+        (NAMED | {"columns": [COLOUR | {"unknown_feature": "a"}]}, InvalidInput, "unknown_feature must be one of"),
+        (NAMED | {"columns": [COLOUR | {"missing": 1}]}, InvalidInput, "a missing category is None among"),
         (BASE | {"classes": ["a"]}, InvalidInput, "classes must be two names"),
         (BASE | {"classes": ["a", "a"]}, InvalidInput, "classes has the name 'a' twice"),
         (BASE | {"classes": [0, 1]}, InvalidInput, r"classes\[0\] must be a text, got 0"),
@@ -231,8 +278,11 @@ def test_files_that_are_not_json(tmp_path: Path, content: str | bytes, error: ty
 def test_files_that_cannot_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(InvalidInput, match=r"gone.json: the model file cannot be read \(No such file or directory\)"):
         read_coefficients(tmp_path / "gone.json")
-    with pytest.raises(InvalidInput, match="cannot be read"):
+    with pytest.raises(InvalidInput, match="not a regular file"):
         read_coefficients(tmp_path)
+    os.mkfifo(tmp_path / "pipe.json")
+    with pytest.raises(InvalidInput, match="not a regular file"):
+        read_coefficients(tmp_path / "pipe.json")
     with pytest.raises(InvalidInput, match="cannot be read"):
         read_coefficients("a\0b.json")
     monkeypatch.setattr(coefficients, "LARGEST", 2**20)

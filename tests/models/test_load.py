@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import math
 import pickle
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -79,20 +81,64 @@ def test_the_advice_for_pickles_works(fitted: Any, tmp_path: Path) -> None:
     assert load_model(tmp_path / "m.json") == load_model(fitted)
 
 
-def test_a_file_name_does_not_become_a_command() -> None:
+def test_a_file_name_does_not_become_a_command(tmp_path: Path) -> None:
+    path = tmp_path / "$(touch x)'.pkl"
+    path.write_bytes(pickle.dumps(3))
     with pytest.raises(UnsupportedModel, match=r"joblib\.load\('model\.joblib'\)"):
-        load_model("$(touch x)'.pkl")
+        load_model(path)
 
 
-@pytest.mark.parametrize("name", ["m.onnx", "m.csv", "m", "m.json.bak"])
-def test_other_endings(name: str) -> None:
-    with pytest.raises(UnsupportedModel, match=r"is not known; read are coefficient files \(\.json\)"):
-        load_model(name)
+@pytest.mark.parametrize("name", ["m.txt", "m", "m.json.bak"])
+def test_other_endings(name: str, tmp_path: Path) -> None:
+    (tmp_path / name).write_bytes(b"what is this")
+    with pytest.raises(UnsupportedModel, match=r"neither its content nor its ending .*read are coefficient files"):
+        load_model(tmp_path / name)
 
 
-def test_missing_file(tmp_path: Path) -> None:
-    with pytest.raises(InvalidInput, match=r"gone\.json: the model file cannot be read"):
-        load_model(tmp_path / "gone.json")
+@pytest.mark.parametrize("name", ["gone.json", "gone.csv", "gone.onnx", "gone.skops", "gone"])
+def test_missing_file(name: str, tmp_path: Path) -> None:
+    with pytest.raises(InvalidInput, match=rf"{name}: the model file cannot be read"):
+        load_model(tmp_path / name)
+
+
+def test_a_missing_pickle_is_refused_as_a_pickle_unless_it_may_be_opened(tmp_path: Path) -> None:
+    with pytest.raises(UnsupportedModel, match="a pickle runs code"):
+        load_model(tmp_path / "gone.pkl")
+    with pytest.raises(InvalidInput, match="the model file cannot be read"):
+        load_model(tmp_path / "gone.pkl", allow_pickle=True)
+
+
+def test_what_a_file_is_its_content_says_before_its_name(fitted: Any, tmp_path: Path) -> None:
+    model = load_model(fitted)
+    model.save(tmp_path / "model.json")
+    for name in ("model.csv", "model.onnx", "model"):
+        (tmp_path / name).write_bytes((tmp_path / "model.json").read_bytes())
+        assert load_model(tmp_path / name) == model
+    table = "feature,coefficient\na,1\nb,-2\nintercept,-0.5\n"
+    for name in ("table.csv", "table.json", "table.txt"):
+        (tmp_path / name).write_text(table)
+        assert load_model(tmp_path / name) == LinearModel(PLANE, ("a", "b"))
+    for name in ("pickle.json", "pickle.csv", "pickle.onnx", "pickle"):
+        (tmp_path / name).write_bytes(pickle.dumps(fitted))
+        with pytest.raises(UnsupportedModel, match="a pickle runs code"):
+            load_model(tmp_path / name)
+    for name in ("zip.csv", "zip.json"):
+        with zipfile.ZipFile(tmp_path / name, "w") as archive:
+            archive.writestr("a.txt", table)
+        with pytest.raises(UnsupportedModel, match="neither its content nor its ending"):
+            load_model(tmp_path / name)
+
+
+def test_where_a_model_comes_from_is_noted_but_not_compared(fitted: Any, tmp_path: Path) -> None:
+    model = load_model(fitted)
+    model.save(tmp_path / "model.json")
+    again = load_model(tmp_path / "model.json")
+    assert (model.source, again.source) == ("Pipeline(StandardScaler, LogisticRegression)", "coefficient file")
+    assert again == model
+    assert "source" not in json.loads((tmp_path / "model.json").read_text())
+    assert load_model(PLANE).source == "hyperplane"
+    assert load_model({"coefficients": [1], "intercept": 0}).source == "coefficients"
+    assert load_model(again, threshold=0.7).source == "coefficient file"
 
 
 @pytest.mark.parametrize("thing", [None, 3, [1.0, 2.0], np.ones(3), LogisticRegression, object()])

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import io
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +17,7 @@ from typing import IO, Any
 from overexplain.errors import DimensionMismatch, InvalidInput
 from overexplain.geometry.arrays import FloatArray
 from overexplain.log.rows import number_of, repeated
+from overexplain.models.columns import Column, joined
 
 BLOCK = 65_536
 """Rows read at a time; bounds the memory that reading takes."""
@@ -60,26 +61,59 @@ class Columns:
     key: int | None = None
 
 
+@dataclass(frozen=True)
+class Raw:
+    """The raw columns that make up the features of a model; a file may have these instead of the features."""
+
+    columns: tuple[Column, ...]
+    features: tuple[str, ...]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the columns, each once."""
+        return tuple(dict.fromkeys(column.name for column in self.columns))
+
+    def are_in(self, given: Iterable[str]) -> bool:
+        """True if a file with the columns `given` has all of them; then it is not taken for one of features."""
+        return set(self.names) <= set(given)
+
+    def points(
+        self, table: Mapping[str, Sequence[Any]], place: Callable[[int], str], read: Callable[[Column, Any, int], Any]
+    ) -> FloatArray:
+        """The points in some rows: `read` says what an entry of a column stands for, `place` where a row is."""
+        blocks = [
+            column.encode([read(column, entry, i) for i, entry in enumerate(table[column.name])], place)
+            for column in self.columns
+        ]
+        return joined(self.columns, self.features, blocks)
+
+
 @contextmanager
-def open_points(path: Path, features: Sequence[str] | None, dimension: int) -> Iterator[PointsFile]:
-    """The points in a file, for a log with these features (None: the columns are taken in their order)."""
+def open_points(
+    path: Path, features: Sequence[str] | None, dimension: int, columns: Sequence[Column] | None = None
+) -> Iterator[PointsFile]:
+    """The points in a file, for a log with these features (None: the columns are taken in their order).
+
+    `columns`: the raw columns that the features are made from; the file may have either.
+    """
     kind = path.suffix.lower()
     if kind not in KINDS:
         raise InvalidInput(f"{path}: points are read from files whose names end in {', '.join(KINDS)}")
     names = None if features is None else tuple(features)
-    with path.open("rb") as raw:
+    raw = None if columns is None or names is None else Raw(tuple(columns), names)
+    with path.open("rb") as file:
         if kind == ".csv":
             from overexplain.cli.points_csv import read_csv
 
-            yield read_csv(raw, str(path), names, dimension)
+            yield read_csv(file, str(path), names, dimension, raw)
         elif kind == ".parquet":
             from overexplain.cli.points_parquet import read_parquet
 
-            yield read_parquet(raw, str(path), names, dimension)
+            yield read_parquet(file, str(path), names, dimension, raw)
         else:
             from overexplain.cli.points_json import read_json_lines
 
-            yield read_json_lines(raw, str(path), names, dimension)
+            yield read_json_lines(file, str(path), names, dimension, raw)
 
 
 def matched(

@@ -7,18 +7,21 @@ import io
 import math
 from collections.abc import Iterator
 from itertools import chain, islice
-from typing import IO
+from typing import IO, Any
 
 import numpy as np
 
-from overexplain.cli.points import BLOCK, Block, Columns, PointsFile, bytes_read, matched
+from overexplain.cli.points import BLOCK, Block, Columns, PointsFile, Raw, bytes_read, matched
 from overexplain.errors import DimensionMismatch, InvalidInput, NotFinite
 from overexplain.log.rows import number_of
+from overexplain.models.columns import Column
 
 
-def read_csv(raw: IO[bytes], path: str, features: tuple[str, ...] | None, dimension: int) -> PointsFile:
+def read_csv(
+    binary: IO[bytes], path: str, features: tuple[str, ...] | None, dimension: int, raw: Raw | None = None
+) -> PointsFile:
     """The points in a CSV file; its first line names the columns, or, if the log has no names, may be a point already."""
-    file = io.TextIOWrapper(raw, encoding="utf-8-sig", newline="")
+    file = io.TextIOWrapper(binary, encoding="utf-8-sig", newline="")
     read: list[str] = []
 
     def recorded() -> Iterator[str]:
@@ -32,6 +35,9 @@ def read_csv(raw: IO[bytes], path: str, features: tuple[str, ...] | None, dimens
         raise InvalidInput(f"{path}, line {max(1, len(read))}: {_reason(error)}") from None
     if first is None:
         raise InvalidInput(f"{path} is empty; its first line must name the columns")
+    if raw is not None and raw.are_in(stripped := [name.strip() for name in first]):
+        columns = matched(stripped, raw.names, dimension, path)
+        return PointsFile(columns.extras, _raw_blocks(file, columns, raw, path, len(read)), bytes_read(file))
     names = first if features is None else [name if name in features else name.strip() for name in first]
     columns = matched(names, features, dimension, path, _hint(first))
     lines: Iterator[str] = file
@@ -97,12 +103,45 @@ def _careful(lines: list[str], more: Iterator[str], columns: Columns, path: str,
     return Block(rows, None if columns.key is None else keys), reader.line_num
 
 
-def _as_number(cell: str, what: str) -> float:
+def _raw_blocks(lines: Iterator[str], columns: Columns, raw: Raw, path: str, before: int) -> Iterator[Block]:
+    """The blocks of a file of raw columns of which `before` lines have been read."""
+    records = _records(lines, columns, path, before)
+    while block := list(islice(records, BLOCK)):
+        places = [f"{path}, line {line}" for line, _ in block]
+        table = {name: [record[k] for _, record in block] for name, k in zip(columns.names, columns.picks, strict=True)}
+
+        def read(column: Column, cell: str, i: int, places: list[str] = places) -> Any:
+            if column.categories is not None:
+                return column.read(cell)
+            if column.missing is not None and not cell.strip():
+                return None
+            return _as_number(cell, f"{places[i]}: {column.name!r}", gaps=column.missing is not None)
+
+        points = raw.points(table, places.__getitem__, read)
+        yield Block(points, None if columns.key is None else [record[columns.key] for _, record in block])
+
+
+def _records(lines: Iterator[str], columns: Columns, path: str, before: int) -> Iterator[tuple[int, list[str]]]:
+    """(line, cells) of every record that is not blank; raises what is wrong."""
+    reader, line = csv.reader(lines, strict=True), before + 1
+    try:
+        for record in reader:
+            if not _is_blank(record):
+                if len(record) != columns.count:
+                    has = number_of(len(record), "column")
+                    raise DimensionMismatch(f"{path}, line {line}: {has} where the first line has {columns.count}")
+                yield line, record
+            line = before + reader.line_num + 1
+    except (csv.Error, UnicodeDecodeError) as error:
+        raise InvalidInput(f"{path}, line {line}: {_reason(error)}") from None
+
+
+def _as_number(cell: str, what: str, gaps: bool = False) -> float:
     number = _number(cell)
     if number is None:
         text = cell.strip()[:40]
         raise InvalidInput(f"{what} is {repr(text) + ', which is not a number' if text else 'missing'}")
-    if not math.isfinite(number):
+    if not math.isfinite(number) and not (gaps and math.isnan(number)):
         raise NotFinite(f"{what} is {cell.strip()[:40]}; only finite numbers can be used")
     return number
 

@@ -9,26 +9,50 @@ from typing import IO, Any
 
 import numpy as np
 
-from overexplain.cli.points import BLOCK, Block, PointsFile, bytes_read, listed, matched, positions
+from overexplain.cli.points import BLOCK, Block, PointsFile, Raw, bytes_read, listed, matched, positions
 from overexplain.errors import DimensionMismatch, InvalidInput, NotFinite
 from overexplain.log.formats import parse_json
 
 _LARGEST = float(np.finfo(np.float64).max)
 
 
-def read_json_lines(raw: IO[bytes], path: str, features: tuple[str, ...] | None, dimension: int) -> PointsFile:
+def read_json_lines(
+    file: IO[bytes], path: str, features: tuple[str, ...] | None, dimension: int, raw: Raw | None = None
+) -> PointsFile:
     """The points in a file of JSON Lines; what its first line has besides the features is what the file has."""
-    lines = ((f"{path}, line {number}", line) for number, line in enumerate(raw, 1) if not line.isspace())
+    lines = ((f"{path}, line {number}", line) for number, line in enumerate(file, 1) if not line.isspace())
     first = next(lines, None)
     if first is None:
-        return PointsFile((), iter(()), bytes_read(raw))
+        return PointsFile((), iter(()), bytes_read(file))
     entry = _parsed(*first)
     named = isinstance(entry, dict)
     if named and features is None:
         raise InvalidInput(f"{path}: its points have names, the log has none; give every point as a list of numbers")
+    if raw is not None and named and raw.are_in(entry):
+        extras = tuple(name for name in entry if name not in raw.names)
+        return PointsFile(extras, _raw_blocks(chain([first], lines), raw, extras), bytes_read(file))
     columns = matched(list(entry), features, dimension, path) if named else positions(dimension, features)
     key = None if columns.key is None else columns.extras[0]
-    return PointsFile(columns.extras, _blocks(chain([first], lines), columns.names, named, key), bytes_read(raw))
+    return PointsFile(columns.extras, _blocks(chain([first], lines), columns.names, named, key), bytes_read(file))
+
+
+def _raw_blocks(lines: Iterator[tuple[str, bytes]], raw: Raw, extras: tuple[str, ...]) -> Iterator[Block]:
+    key = extras[0] if len(extras) == 1 else None
+    while block := list(islice(lines, BLOCK)):
+        entries = [_parsed(where, line) for where, line in block]
+        for (where, _), entry in zip(block, entries, strict=True):
+            if not isinstance(entry, dict):
+                raise InvalidInput(f"{where}: must be an object, name: value, as all lines of this file")
+            if missing := [name for name in raw.names if name not in entry]:
+                raise InvalidInput(f"{where}: nothing for {listed(missing)}")
+        table = {name: [entry[name] for entry in entries] for name in raw.names}
+        places = [where for where, _ in block]
+        points = raw.points(table, places.__getitem__, lambda _column, entry, _i: entry)
+        yield Block(points, None if key is None else [_text(entry.get(key, "")) for entry in entries])
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value)
 
 
 def _blocks(
@@ -40,8 +64,7 @@ def _blocks(
             entry = _parsed(where, line)
             points.append(_point(entry, names, named, where))
             if key is not None:
-                value = entry.get(key, "")
-                keys.append(value if isinstance(value, str) else json.dumps(value))
+                keys.append(_text(entry.get(key, "")))
         yield Block(np.array(points, dtype=np.float64), None if key is None else keys)
 
 

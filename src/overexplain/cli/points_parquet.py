@@ -8,40 +8,52 @@ from typing import IO, Any
 
 import numpy as np
 
-from overexplain.cli.points import BLOCK, Block, Columns, PointsFile, matched
+from overexplain.cli.points import BLOCK, Block, Columns, PointsFile, Raw, matched
 from overexplain.errors import InvalidInput, NotFinite
 from overexplain.geometry.arrays import FloatArray
 
 
-def read_parquet(raw: IO[bytes], path: str, features: tuple[str, ...] | None, dimension: int) -> PointsFile:
+def read_parquet(
+    file: IO[bytes], path: str, features: tuple[str, ...] | None, dimension: int, raw: Raw | None = None
+) -> PointsFile:
     """The points in a Parquet file, read batch by batch, only the columns that are needed."""
     try:
         arrow, parquet = importlib.import_module("pyarrow"), importlib.import_module("pyarrow.parquet")
     except ImportError:
         raise InvalidInput(f'{path}: Parquet files need pyarrow: pip install "overexplain[parquet]"') from None
     try:
-        table = parquet.ParquetFile(raw)
+        table = parquet.ParquetFile(file)
     except (arrow.ArrowException, OSError) as error:
         raise InvalidInput(f"{path}: not a Parquet file that can be read: {error}") from None
-    columns = matched(list(table.schema_arrow.names), features, dimension, path)
+    given = list(table.schema_arrow.names)
+    raw = None if raw is None or not raw.are_in(given) else raw
+    columns = matched(given, features if raw is None else raw.names, dimension, path)
     done = [0]
     return PointsFile(
-        columns.extras, _blocks(arrow, table, columns, path, done), lambda: (done[0], table.metadata.num_rows)
+        columns.extras, _blocks(arrow, table, columns, path, done, raw), lambda: (done[0], table.metadata.num_rows)
     )
 
 
-def _blocks(arrow: Any, table: Any, columns: Columns, path: str, done: list[int]) -> Iterator[Block]:
+def _blocks(arrow: Any, table: Any, columns: Columns, path: str, done: list[int], raw: Raw | None) -> Iterator[Block]:
     names = table.schema_arrow.names
     numbers = [names[k] for k in columns.picks]
     key = None if columns.key is None else names[columns.key]
     try:
         for batch in table.iter_batches(BLOCK, columns=numbers if key is None else [*numbers, key]):
-            points = np.column_stack([_floats(arrow, batch.column(name), name, path, done[0]) for name in numbers])
+            if raw is None:
+                points = np.column_stack([_floats(arrow, batch.column(name), name, path, done[0]) for name in numbers])
+            else:
+                points = _encoded(batch, raw, path, done[0])
             keys = None if key is None else ["" if k is None else str(k) for k in batch.column(key).to_pylist()]
             done[0] += batch.num_rows
             yield Block(points, keys)
     except (arrow.ArrowException, OSError) as error:
         raise InvalidInput(f"{path}, after row {done[0]}: {error}") from None
+
+
+def _encoded(batch: Any, raw: Raw, path: str, before: int) -> FloatArray:
+    table = {name: batch.column(name).to_pylist() for name in raw.names}
+    return raw.points(table, lambda i: f"{path}, row {before + i}", lambda _column, entry, _i: entry)
 
 
 def _floats(arrow: Any, column: Any, name: str, path: str, before: int) -> FloatArray:

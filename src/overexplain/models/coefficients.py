@@ -11,11 +11,13 @@
       "threshold": 0.5,                                 Yes where coefficients·x + intercept ≥ logit(threshold), or
       "cutoff": 620.0,                                  Yes where coefficients·x + intercept ≥ cutoff (left out: 0)
       "folded_threshold": 0.5,                          a note: the intercept has this threshold in it; Yes where ≥ 0
-      "classes": ["denied", "granted"]                  optional: the names of No and of Yes
+      "classes": ["denied", "granted"],                 optional: the names of No and of Yes
+      "columns": [{"name": "age"}, …]                   optional: the raw columns that the features are made from
     }
 
 At most one of threshold, cutoff and folded_threshold. `LinearModel.save` writes intercept = −offset and the threshold
 as folded_threshold: to take logit(threshold) out and put it in again would cost the last bits of the offset.
+`schema.py` says the same in JSON Schema, published as docs/schemas/model.schema.json.
 """
 
 from __future__ import annotations
@@ -29,6 +31,7 @@ import reprlib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -37,23 +40,26 @@ import numpy as np
 from overexplain._files import replacing
 from overexplain.errors import InvalidInput, NotFinite, UnsupportedModel, ZeroNormal
 from overexplain.geometry.hyperplane import Hyperplane
+from overexplain.models.columns import Column
 from overexplain.models.linear import LinearModel
+from overexplain.models.schema import COLUMN_ENTRIES, ENTRIES, FORMAT, VERSION
+from overexplain.models.sniff import read_bounded
 
-FORMAT: Final = "overexplain-model"
-VERSION: Final = 1
+SOURCE: Final = "coefficient file"
 LARGEST: Final = 64 * 2**20
 """Bytes; a larger file is not a linear model, or not one that should be JSON."""
 
 _CUTS = ("threshold", "cutoff", "folded_threshold")
 _ELSEWHERE = {"coef": "coefficients", "coef_": "coefficients", "weights": "coefficients", "bias": "intercept"}
-_KEYS = ("format", "version", "features", "coefficients", "intercept", "link", *_CUTS, "classes")
+_KEYS = tuple(ENTRIES)
 
 
 def read_coefficients(path: str | os.PathLike[str], threshold: float | None = None) -> LinearModel:
     """The model in a coefficient file; `threshold` replaces the file's own cut."""
     path = Path(path)
-    with _naming(path):
-        return from_entries(_parse(_read(path)), threshold)
+    content = read_bounded(path, LARGEST)
+    with naming(path):
+        return replace(from_entries(_parse(content), threshold), source=SOURCE)
 
 
 def from_dict(entries: Mapping[str, Any], threshold: float | None = None) -> LinearModel:
@@ -62,7 +68,7 @@ def from_dict(entries: Mapping[str, Any], threshold: float | None = None) -> Lin
     >>> from_dict({"coefficients": {"age": 0.5}, "intercept": -20, "classes": ["no", "yes"]}).hyperplane.offset
     20.0
     """
-    with _naming("the model dict"):
+    with naming("the model dict"):
         return from_entries(entries, threshold)
 
 
@@ -70,11 +76,14 @@ def from_entries(entries: Any, threshold: float | None) -> LinearModel:
     """The model of the entries, as `from_dict`, with messages that do not say where the entries came from."""
     if not isinstance(entries, Mapping):
         raise InvalidInput(f"a model is a JSON object with coefficients and intercept, got {reprlib.repr(entries)}")
-    _check_keys(entries)
+    _check_keys(entries, _KEYS)
+    for key in ("coefficients", "intercept"):
+        if entries.get(key) is None:
+            raise InvalidInput(f"the key {key!r} is missing; a model is coefficients·x + intercept (write 0 if none)")
     _check_version(entries)
     features, coefficients = _coefficients(entries)
-    intercept = _number(entries["intercept"], "intercept")
-    cuts = {key: _number(entries[key], key) for key in _CUTS if entries.get(key) is not None}
+    intercept = as_number(entries["intercept"], "intercept")
+    cuts = {key: as_number(entries[key], key) for key in _CUTS if entries.get(key) is not None}
     if len(cuts) > 1:
         raise InvalidInput(f"{' and '.join(cuts)} are both given; the cut can be said in one way only, keep one")
     folded, own = cuts.get("folded_threshold"), cuts.get("threshold")
@@ -85,7 +94,7 @@ def from_entries(entries: Any, threshold: float | None) -> LinearModel:
     if link == "none" and has_threshold:
         raise InvalidInput('a probability threshold needs "link": "logistic"; a cut on the raw score is called cutoff')
     plane = Hyperplane.from_intercept(coefficients, intercept)
-    raw = LinearModel(plane, features, folded, entries.get("classes"), link)
+    raw = LinearModel(plane, features, folded, entries.get("classes"), link, _columns(entries.get("columns")))
     if threshold is not None:
         return raw.with_threshold(threshold)
     return raw.with_cutoff(cuts.get("cutoff", 0.0)) if own is None else raw.with_threshold(own)
@@ -102,6 +111,7 @@ def to_entries(model: LinearModel) -> dict[str, Any]:
         "link": model.link,
         "folded_threshold": model.threshold,
         "classes": None if model.classes is None else list(model.classes),
+        "columns": None if model.columns is None else [_column_entries(column) for column in model.columns],
     }
     return {key: value for key, value in entries.items() if value is not None}
 
@@ -122,24 +132,12 @@ def write_coefficients(model: LinearModel, path: str | os.PathLike[str]) -> None
 
 
 @contextmanager
-def _naming(source: object) -> Iterator[None]:
+def naming(source: object) -> Iterator[None]:
     """Put the source in front of every message, once, instead of handing it through every function."""
     try:
         yield
     except InvalidInput as error:
         raise type(error)(f"{source}: {error}") from error.__cause__
-
-
-def _read(path: Path) -> bytes:
-    try:
-        with path.open("rb") as file:
-            content = file.read(LARGEST + 1)
-    except (OSError, ValueError) as error:  # ValueError: a NUL in the name
-        reason = getattr(error, "strerror", None) or error
-        raise InvalidInput(f"the model file cannot be read ({reason}); check the path") from error
-    if len(content) > LARGEST:
-        raise InvalidInput(f"the file is larger than {LARGEST // 2**20} MiB, too large for a coefficient file")
-    return content
 
 
 def _parse(content: bytes) -> Any:
@@ -169,16 +167,13 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return entries
 
 
-def _check_keys(entries: Mapping[str, Any]) -> None:
-    unknown = [key for key in entries if key not in _KEYS]
+def _check_keys(entries: Mapping[str, Any], known: tuple[str, ...]) -> None:
+    unknown = [key for key in entries if key not in known]
     if unknown:
         name = str(unknown[0])
-        close = [_ELSEWHERE[name]] if name in _ELSEWHERE else difflib.get_close_matches(name, _KEYS, n=1)
-        advice = f"did you mean {close[0]!r}?" if close else f"known keys are {', '.join(_KEYS)}"
+        close = [_ELSEWHERE[name]] if name in _ELSEWHERE else difflib.get_close_matches(name, known, n=1)
+        advice = f"did you mean {close[0]!r}?" if close else f"known keys are {', '.join(known)}"
         raise InvalidInput(f"unknown key {reprlib.repr(unknown[0])}; {advice}")
-    for key in ("coefficients", "intercept"):
-        if entries.get(key) is None:
-            raise InvalidInput(f"the key {key!r} is missing; a model is coefficients·x + intercept (write 0 if none)")
 
 
 def _check_version(entries: Mapping[str, Any]) -> None:
@@ -209,12 +204,42 @@ def _coefficients(entries: Mapping[str, Any]) -> tuple[Any, list[float]]:
         pairs = enumerate(values)
     else:
         raise InvalidInput(f"coefficients must be a list of numbers or an object of them, got {reprlib.repr(values)}")
-    coefficients = [_number(value, "coefficients", key) for key, value in pairs]
+    coefficients = [as_number(value, "coefficients", key) for key, value in pairs]
     if not coefficients:
         raise InvalidInput("coefficients is empty; a model has at least one feature")
     if not any(coefficients):
         raise ZeroNormal("every coefficient is zero: all points would get the same answer, there is no plane")
     return features, coefficients
+
+
+def _columns(entries: Any) -> tuple[Column, ...] | None:
+    if entries is None:
+        return None
+    if not isinstance(entries, (list, tuple)) or not all(isinstance(entry, Mapping) for entry in entries):
+        raise InvalidInput(f"columns must be a list of objects, got {reprlib.repr(entries)}")
+    columns = []
+    for i, entry in enumerate(entries):
+        with naming(f"columns[{i}]"):
+            _check_keys(entry, tuple(COLUMN_ENTRIES))
+            given: dict[str, Any] = {"name": None, **entry}
+            columns.append(Column(**given))
+    return tuple(columns)
+
+
+def _column_entries(column: Column) -> dict[str, Any]:
+    """The entries of a column, without those that `Column` fills in by itself."""
+    entries: dict[str, Any] = {"name": column.name}
+    if column.categories is not None:
+        entries["categories"] = list(column.categories)
+    if column.features != Column(column.name, column.categories).features:
+        entries["features"] = list(column.features or ())
+    if column.unknown != "refuse":
+        entries["unknown"] = column.unknown
+    if column.unknown_feature is not None:
+        entries["unknown_feature"] = column.unknown_feature
+    if column.missing is not None:
+        entries["missing"] = column.missing
+    return entries
 
 
 def _in_order(features: Iterable[Any], values: Mapping[str, Any]) -> list[tuple[str, Any]]:
@@ -228,7 +253,8 @@ def _in_order(features: Iterable[Any], values: Mapping[str, Any]) -> list[tuple[
     return [(name, values[name]) for name in names]
 
 
-def _number(value: Any, key: str, index: object = None) -> float:
+def as_number(value: Any, key: str, index: object = None) -> float:
+    """The value as a finite float; raises, calling it key[index]."""
     if isinstance(value, float) and math.isfinite(value):
         return value
     place = key if index is None else f"{key}[{index!r}]"

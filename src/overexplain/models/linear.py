@@ -6,11 +6,15 @@ import math
 import numbers
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, Literal, final
 
 from overexplain.errors import DimensionMismatch, InvalidInput, UnsupportedModel
+from overexplain.geometry.arrays import FloatArray
+from overexplain.geometry.domain import Domain
 from overexplain.geometry.hyperplane import Hyperplane
+from overexplain.models.columns import Column, check_columns, domain_of, encode
 
 Link = Literal["logistic", "none"]
 
@@ -26,6 +30,9 @@ class LinearModel:
     classes     (name of No, name of Yes) as text; None: not known
     link        "logistic": P(Yes) = σ(normal·x − offset + logit(threshold)), where a threshold of None counts as ½;
                 "none": the score says nothing about probabilities. Left out: "logistic" if there is a threshold
+    columns     the raw columns that the features are made from, where some are categories or may be missing; None: the
+                features are the columns
+    source      what it was read from ("LogisticRegression", "coefficient file"); a note: not compared, not saved
 
     >>> model = LinearModel(Hyperplane([0.5, -2.0], 1.0), features=("income", "debts"), classes=("denied", "granted"))
     >>> model.dimension, model.threshold, model.link
@@ -37,6 +44,8 @@ class LinearModel:
     threshold: float | None = None
     classes: tuple[str, str] | None = None
     link: Link | None = None
+    columns: tuple[Column, ...] | None = None
+    source: str | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
         if not isinstance(self.hyperplane, Hyperplane):
@@ -46,6 +55,8 @@ class LinearModel:
             if len(features) != self.dimension:
                 raise DimensionMismatch(f"{len(features)} features are named, there are {self.dimension} coefficients")
             object.__setattr__(self, "features", features)
+        if self.columns is not None:
+            object.__setattr__(self, "columns", check_columns(self.columns, self.features))
         if self.classes is not None:
             classes = _names(self.classes, "classes")
             if len(classes) != 2:
@@ -64,6 +75,24 @@ class LinearModel:
     def dimension(self) -> int:
         """The number of features."""
         return self.hyperplane.dimension
+
+    @cached_property
+    def domain(self) -> Domain | None:
+        """The rows that the categories can give: one-hot groups; None if no column has categories."""
+        return None if self.columns is None or self.features is None else domain_of(self.columns, self.features)
+
+    def encode(self, data: Any) -> FloatArray:
+        """The rows of features of a data frame, or of a mapping of names to columns; other columns are left alone.
+
+        >>> model = LinearModel(Hyperplane([1.0, 2.0, 3.0], 0.0), ("age", "sex=f", "sex=m"),
+        ...                     columns=(Column("age"), Column("sex", ("f", "m"))))
+        >>> model.encode({"sex": ["m", "f"], "age": [40, 50], "name": ["Jo", "Al"]}).tolist()
+        [[40.0, 0.0, 1.0], [50.0, 1.0, 0.0]]
+        """
+        if self.features is None:
+            raise InvalidInput("this model has no names of features to find the columns by; give rows of numbers")
+        columns = [Column(name) for name in self.features] if self.columns is None else self.columns
+        return encode(columns, self.features, data)
 
     def with_threshold(self, threshold: float) -> LinearModel:
         """The same model cut at another probability: Yes where P(Yes) ≥ threshold, so where score ≥ logit(threshold).

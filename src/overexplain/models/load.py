@@ -3,25 +3,28 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from overexplain.errors import UnsupportedModel
+from overexplain.errors import InvalidInput, UnsupportedModel
 from overexplain.geometry.hyperplane import Hyperplane
 from overexplain.models.coefficients import from_dict, read_coefficients
 from overexplain.models.linear import LinearModel
 
-_PICKLES = frozenset({".pkl", ".pickle", ".joblib"})
+READ = "coefficient files (.json, .csv), scikit-learn models as .skops, ONNX files (.onnx)"
 
 
-def load_model(object_or_path: Any, *, threshold: float | None = None) -> LinearModel:
-    """The linear model in a file, a dict or a fitted scikit-learn classifier; nothing stored is ever executed.
+def load_model(object_or_path: Any, *, threshold: float | None = None, allow_pickle: bool = False) -> LinearModel:
+    """The linear model in a file, a dict, a fitted scikit-learn classifier or statsmodels results.
 
-    object_or_path  the path of a coefficient file (.json), a dict of its entries, a fitted binary linear classifier of
-                    scikit-learn (also behind scalers in a Pipeline), a LinearModel or a Hyperplane
+    object_or_path  a path: coefficient files (.json, .csv), .skops, .onnx. What a file is, its content says before its
+                    name; nothing stored is executed. Or a dict of the entries of a coefficient file, a fitted binary linear
+                    classifier of scikit-learn (also at the end of a Pipeline), the results of a logit or probit fit of
+                    statsmodels, a LinearModel or a Hyperplane
     threshold       Yes from this probability on, instead of the model's own cut; needs a logistic model
+    allow_pickle    also read pickles (.pkl, .joblib): opening one runs whatever code is in it, only for files of your own
 
     On the plane itself the answer is Yes; scikit-learn's `predict` says No there.
 
@@ -31,40 +34,56 @@ def load_model(object_or_path: Any, *, threshold: float | None = None) -> Linear
     """
     model = object_or_path
     if isinstance(model, (str, os.PathLike)):
-        return _from_file(Path(os.fsdecode(model)), threshold)
+        return _from_file(Path(os.fsdecode(model)), threshold, allow_pickle)
     if isinstance(model, Hyperplane):
-        model = LinearModel(model)
+        model = LinearModel(model, source="hyperplane")
     if isinstance(model, LinearModel):
         return model if threshold is None else model.with_threshold(threshold)
     if isinstance(model, Mapping):
-        return from_dict(model, threshold)
-    if hasattr(model, "coef_") or any(cls.__module__.partition(".")[0] == "sklearn" for cls in type(model).__mro__):
+        return replace(from_dict(model, threshold), source="coefficients")
+    packages = {cls.__module__.partition(".")[0] for cls in type(model).__mro__}
+    if "statsmodels" in packages:
+        from overexplain.models.statsmodels import from_statsmodels
+
+        return from_statsmodels(model, threshold)
+    if hasattr(model, "coef_") or "sklearn" in packages:
         from overexplain.models.sklearn import from_sklearn
 
         return from_sklearn(model, threshold)
     raise UnsupportedModel(
-        f"a {type(model).__name__} is not a model that can be read; give a coefficient file (.json), a dict, "
-        "a fitted linear classifier of scikit-learn, a LinearModel or a Hyperplane"
+        f"a {type(model).__name__} is not a model that can be read; give a file ({READ}), a dict, "
+        "a fitted linear classifier of scikit-learn, statsmodels results, a LinearModel or a Hyperplane"
     )
 
 
-def _from_file(path: Path, threshold: float | None) -> LinearModel:
-    if path.suffix.lower() == ".json":
+def _from_file(path: Path, threshold: float | None, allow_pickle: bool) -> LinearModel:
+    from overexplain.models.sniff import first_bytes, sniff
+
+    try:
+        kind = sniff(first_bytes(path), path)
+    except InvalidInput:
+        kind = sniff(b"", path)
+        if kind != "pickle" or allow_pickle:  # a pickle is refused whether it is there or not
+            raise
+    if kind == "json":
         return read_coefficients(path, threshold)
-    if _PICKLES.intersection(suffix.lower() for suffix in path.suffixes):
-        raise UnsupportedModel(
-            f"{path}: a pickle runs code when it is opened, so it is not read here. "
-            f"If you trust the file, convert it once: {_conversion(path)}"
-        )
+    if kind == "csv":
+        from overexplain.models.coefficients_csv import read_coefficient_table
+
+        return read_coefficient_table(path, threshold)
+    if kind == "skops":
+        from overexplain.models.skops import read_skops
+
+        return read_skops(path, threshold)
+    if kind == "onnx":
+        from overexplain.models.onnx import read_onnx
+
+        return read_onnx(path, threshold)
+    if kind == "pickle":
+        from overexplain.models.pickles import read_pickle
+
+        return read_pickle(path, threshold, allow_pickle)
     raise UnsupportedModel(
-        f"{path}: the ending {path.suffix!r} is not known; read are coefficient files (.json). "
+        f"{path}: neither its content nor its ending {path.suffix!r} is known; read are {READ}. "
         "A fitted scikit-learn model can be given as an object, and stored with load_model(model).save('model.json')"
     )
-
-
-def _conversion(path: Path) -> str:
-    """The shell command that turns a pickle into a coefficient file."""
-    # A file name from elsewhere must not become a command when the line is pasted into a shell.
-    plain = path if re.fullmatch(r"[\w./ :-]+", path.as_posix()) else Path("model.joblib")
-    pickled, target = plain.as_posix(), plain.with_suffix(".json").as_posix()
-    return f"python -c \"import joblib, overexplain as ox; ox.load_model(joblib.load('{pickled}')).save('{target}')\""
