@@ -6,9 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from overexplain.auditing.names import distance_in_words, service_in_words
 from overexplain.geometry.mechanism import Mechanism
 from overexplain.geometry.norms import GroupNorm, Mahalanobis, Polyhedral, Weighted, l1, l2, linf, norm
-from overexplain.report.words import counted, distance_in_words, percent, service_in_words, small
+from overexplain.report.words import counted, percent, small
 
 
 @given(st.floats(0, 1))

@@ -31,5 +31,5 @@ def agreement(copy: Hyperplane, truth: Hyperplane, points: FloatArray) -> Agreem
     Agreement(share=0.75, floor=0.75, points=4)
     """
     said, true = copy.labels(points), truth.labels(points)
-    yes = float(np.mean(true == YES))
-    return Agreement(float(np.mean(said == true)), max(yes, 1 - yes), len(points))
+    yes = int((true == YES).sum())
+    return Agreement(float(np.mean(said == true)), max(yes, len(points) - yes) / len(points), len(points))

@@ -97,8 +97,10 @@ class UntilKnown:
 
     @property
     def answers(self) -> int | None:
-        """The count to quote: explanations, or decisions if there are no explanations."""
-        return self.explanations or self.labels
+        """The count to quote: explanations, if at most one decision was asked besides (which side is Yes); else all requests."""
+        return (
+            self.explanations if self.explanations and self.labels is not None and self.labels <= 1 else self.requests
+        )
 
 
 @dataclass(frozen=True)
@@ -131,6 +133,20 @@ class Curve:
         int, Note(description="determined decisions that contradict the model, over all orders: must be 0")
     ]
     undecided: Annotated[float, Note(description="largest share of judged cases that a limit left unsettled")]
+    at_most: Annotated[
+        tuple[float, ...],
+        Note(
+            description="the highest share that any order may have, with what a limit left unsettled; empty: as highest"
+        ),
+    ] = ()
+    terms_broken: Annotated[
+        int, Note(description="orders in which explanations broke the published terms; they are then not used")
+    ] = 0
+
+    @property
+    def ceiling(self) -> tuple[float, ...]:
+        """The share that no order can have exceeded, for every number of answers: what a limit left unsettled counts."""
+        return self.at_most or self.highest
 
     def at(self, answers: int) -> int | None:
         """The index of the last entry with at most so many answers; None if there is none."""
@@ -262,6 +278,9 @@ class Defences:
     runs: Annotated[int, Note(description="repeats; counts are of the median run")]
     cases: Annotated[int, Note(description="cases that length and invalid are measured on")]
     rows: tuple[Defence, ...]
+    deviations: Annotated[
+        float, Note(description="the attacker's questions stay within so many standard deviations of the average case")
+    ] = 3.0
 
 
 @dataclass(frozen=True)

@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from overexplain.auditing.names import distance_in_words
 from overexplain.extraction.diagnosis.oracle_report import OracleReport
 from overexplain.geometry.hyperplane import YES
 from overexplain.geometry.norms import norm
 from overexplain.report.terminal import print_pairs
-from overexplain.report.words import counted, distance_in_words
+from overexplain.report.words import counted
 
 if TYPE_CHECKING:
     from rich.console import Console

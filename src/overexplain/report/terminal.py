@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Sequence
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING
 
+from overexplain.auditing.names import service_in_words
 from overexplain.auditing.rebuilt import Rebuilt
-from overexplain.auditing.survey import SurveyRow
 from overexplain.geometry.hyperplane import Hyperplane
-from overexplain.report.words import counted, percent, service_in_words, small
+from overexplain.report.words import counted, percent, small
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -30,18 +30,6 @@ def terminal(file: IO[str] | None = None) -> Console:
     console = Plain(file=file, highlight=False, markup=False, emoji=False)
     console.width = min(console.width, WIDTH)
     return console
-
-
-def print_survey(rows: Sequence[SurveyRow], console: Console) -> None:
-    """Print the finding, a line for every service, and what the columns mean."""
-    if not rows:
-        console.print("No service was tried.")
-        return
-    console.print(_finding(rows), style="bold")
-    console.print()
-    console.print(_survey_table(rows))
-    console.print()
-    print_pairs(_meaning(rows), console)
 
 
 def print_rebuilt(rebuilt: Rebuilt, console: Console, features: Sequence[str] | None = None) -> None:
@@ -105,49 +93,3 @@ def _formula(plane: Hyperplane, features: Sequence[str] | None) -> str:
 
 def _bound(bound: float | None) -> str:
     return "no error bound known" if bound is None else f"error bound {small(bound, 1)}"
-
-
-def _finding(rows: Sequence[SurveyRow]) -> str:
-    least, most = min(row.answers for row in rows), max(row.answers for row in rows)
-    if least == most:
-        return f"{counted(most, 'answer')} give{'s' * (most == 1)} this model away, whatever the service."
-    return f"{least:,} to {most:,} answers give this model away, depending on the service."
-
-
-def _survey_table(rows: Sequence[SurveyRow]) -> Any:
-    from rich.table import Table
-
-    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="bold")
-    table.add_column("\nservice", overflow="fold")
-    # Read across, the first line says "answers + labels" over the two columns below it.
-    for head in ("answers\nhere", "+ labels\npaper", "proven\nleast", "angle\nerror", "same\nlabels"):
-        table.add_column(head, justify="right", no_wrap=True)
-    for row in rows:
-        table.add_row(
-            row.name or service_in_words(row.mechanism),
-            _answers_and_labels(row.answers, row.labels),
-            _answers_and_labels(row.paper_answers, row.paper_labels),
-            "-" if row.minimum is None else f"{row.minimum:,}",
-            small(row.angle_error),
-            percent(row.agreement),
-        )
-    table.add_row("always the more common label", "-", "-", "-", "-", percent(rows[0].constant_agreement))
-    return table
-
-
-def _answers_and_labels(answers: int | None, labels: int | None) -> str:
-    return "-" if answers is None or labels is None else f"{answers:,} + {labels:,}"
-
-
-def _meaning(rows: Sequence[SurveyRow]) -> list[tuple[str, str]]:
-    untreated = " (-: it does not treat a secret radius)" * any(row.paper_answers is None for row in rows)
-    lines = [
-        ("here", "explanations + labels that rebuilt the model; the label tells which side is Yes"),
-        ("paper", f"the same for the published procedure, run against the same service{untreated}"),
-        ("proven least", "explanations that no method can do without; holds for all but exceptional models"),
-        ("angle error", "between the rebuilt and the true coefficients, measured, in radians"),
-        ("same labels", "held-out rows that the rebuilt and the true model label alike, measured"),
-    ]
-    if any(not row.mechanism.is_plain for row in rows):
-        lines.append(("robust", "all points within the radius of the answer get the other label, too"))
-    return lines

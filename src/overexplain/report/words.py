@@ -1,14 +1,8 @@
-"""Numbers and services in words that fit a table: plain words first, the symbol in brackets."""
+"""Numbers and sentences that every rendering shares."""
 
 from __future__ import annotations
 
-import math
-
 from overexplain.auditing.determined import RobustUse
-from overexplain.geometry.mechanism import Mechanism
-from overexplain.geometry.norms import GroupMax, GroupNorm, Lp, Mahalanobis, Norm, Weighted
-
-_LP = {1.0: "sum of changes (l1)", 2.0: "straight line (l2)", math.inf: "largest change (linf)"}
 
 
 def percent(share: float) -> str:
@@ -38,48 +32,6 @@ def small(number: float | None, digits: int = 0) -> str:
     if number is None:
         return "-"
     return f"{number:.{digits}e}" if number else "0"
-
-
-def distance_in_words(norm: Norm | None) -> str:
-    """A distance for people: 'sum of changes (l1)'.
-
-    >>> from overexplain.geometry.norms import norm
-    >>> distance_in_words(norm("linf")), distance_in_words(norm("lp:1.5"))
-    ('largest change (linf)', 'between l1 and l2 (lp:1.5)')
-    """
-    match norm:
-        case None:
-            return "unknown distance"
-        case Lp():
-            between = "l1 and l2" if norm.q < 2 else "l2 and linf"
-            return _LP.get(norm.q, f"between {between} ({norm.spec})")
-        case Weighted():
-            return f"weighted {distance_in_words(norm.norm)}"
-        case Mahalanobis():
-            return "correlated changes (mahalanobis)"
-        case GroupNorm():
-            return "sum over groups (group)"
-        case GroupMax():
-            return "largest group (group-max)"
-        case _:
-            return Mechanism(norm).describe()
-
-
-def service_in_words(mechanism: Mechanism) -> str:
-    """A service for people.
-
-    >>> service_in_words(Mechanism("l1", robustness="l2", radius=0.1))
-    'sum of changes (l1), robust l2 0.1'
-    >>> service_in_words(Mechanism("l2", radius=None))
-    'straight line (l2), secret radius'
-    """
-    words = distance_in_words(mechanism.distance)
-    if mechanism.radius is None:
-        return f"{words}, secret radius"
-    if mechanism.is_plain:
-        return words
-    ball = Mechanism(mechanism.robustness).describe()
-    return f"{words}, robust {ball} {mechanism.radius:g}"
 
 
 def robust_in_words(use: RobustUse | None) -> list[str]:
