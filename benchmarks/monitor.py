@@ -1,0 +1,345 @@
+"""The monitor on a million rows, how often its alarms are false, and how soon they see real attackers.
+
+    python benchmarks/monitor.py [--quick] [--results DIRECTORY] [--check]
+
+Honest clients ask about rows of real data (datasets that ship with scikit-learn), a little changed so that no two are equal, in
+three ways: any rows; rows of one kind each (a client's questions come from one of 20 clusters); and any rows, where three in ten
+follow the advice they get and ask again. Attackers are the extractions of this package, their questions behind those of 200
+honest clients. Results go to benchmarks/results/monitor.*, a quick run only prints them. --check: fail if docs/monitor.md quotes
+other numbers than were recorded.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import multiprocessing
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from certify import machine
+from numpy.typing import NDArray
+
+import overexplain as ox
+from overexplain.auditing.monitoring.monitor import monitor
+from overexplain.auditing.monitoring.monitor_report import KINDS
+
+FloatArray = NDArray[np.float64]
+ROOT = Path(__file__).parent
+DOCS = ROOT.parent / "docs/monitor.md"
+BEGIN, END = "<!-- measured: written by benchmarks/monitor.py -->", "<!-- end of measured -->"
+L1 = ox.Mechanism("l1")
+SECONDS = 1_767_225_600.0
+
+
+@dataclass(frozen=True)
+class Size:
+    """One long log: time and the largest memory of the process, and of one that only imports."""
+
+    rows: int
+    features: int
+    clients: int
+    source: str
+    seconds: float
+    megabytes: float
+    before: float
+
+
+@dataclass(frozen=True)
+class False_:
+    """Honest clients of one kind: how many there were, and how many set off each alarm."""
+
+    data: str
+    honest: str
+    questions: int
+    clients: int
+    alarmed: dict[str, int]
+
+
+@dataclass(frozen=True)
+class Delay:
+    """One attack: its requests, those after which each alarm fired (None: not), and those after which it knew the model."""
+
+    data: str
+    attack: str
+    requests: int
+    fired: dict[str, int | None]
+    known: int | None
+
+
+def datasets() -> dict[str, tuple[FloatArray, ox.Hyperplane]]:
+    """Real rows in units of their spread, and a logistic regression on them."""
+    from sklearn.datasets import load_breast_cancer, load_diabetes, load_digits
+    from sklearn.linear_model import LogisticRegression
+
+    cancer, diabetes, digits = (load(return_X_y=True) for load in (load_breast_cancer, load_diabetes, load_digits))
+    found = {}
+    for name, (x, y) in {
+        "breast cancer": cancer,
+        "diabetes": (diabetes[0], diabetes[1] > np.median(diabetes[1])),
+        "digits": (digits[0][:, digits[0].std(axis=0) > 0.5], digits[1] % 2),
+    }.items():
+        scaled = (x - x.mean(axis=0)) / x.std(axis=0)
+        model = LogisticRegression(max_iter=2000).fit(scaled, y)
+        found[name] = scaled, ox.Hyperplane.from_intercept(model.coef_[0], float(model.intercept_[0]))
+    return found
+
+
+def honest(rows: FloatArray, plane: ox.Hyperplane, kind: str, clients: int, each: int, rng: Any) -> ox.QueryLog:
+    """A log of honest clients who ask in turn; three in ten questions are explained."""
+    from sklearn.cluster import KMeans
+
+    service = ox.ModelOracle(plane, L1)
+    groups = KMeans(20, n_init=1, random_state=0).fit_predict(rows) if kind == "one kind each" else None
+    own = [np.arange(len(rows)) if groups is None else np.flatnonzero(groups == k % 20) for k in range(clients)]
+    log = ox.QueryLog(mechanism=L1)
+    points, who = [], []
+    for k in range(clients):
+        chosen = rows[rng.choice(own[k], each)]
+        points.append(chosen + 0.05 * rng.normal(size=chosen.shape))
+        who += [f"client {k}"] * each
+    order = rng.permutation(clients * each)
+    asked = np.vstack(points)[order]
+    names = np.array(who)[order]
+    answers, labels = service.explain(asked), plane.labels(asked)
+    explained = rng.random(len(asked)) < 0.3
+    answers[~explained] = np.nan
+    log.add_explanation(asked, answers, labels, client=names.tolist(), time=SECONDS + np.arange(len(asked)))
+    if kind == "follow advice":
+        again = np.flatnonzero(explained)
+        again = again[rng.random(len(again)) < 0.3]
+        log.add_label(answers[again], plane.labels(answers[again]), client=names[again].tolist(), time=SECONDS + 1e6)
+    return log
+
+
+def false_alarms(quick: bool) -> Iterator[False_]:
+    """Honest clients of every kind, 10 and 100 questions each."""
+    for data, (rows, plane) in datasets().items():
+        for kind in ("any rows", "one kind each", "follow advice"):
+            for each, clients in ((10, 1000), (100, 300)) if not quick else ((10, 200),):
+                rng = np.random.default_rng([each, len(rows), 7])
+                report = monitor(honest(rows, plane, kind, clients, each, rng), model=plane, detail=0)
+                yield False_(data, kind, each, clients, {k: report.alarm_counts[k] for k in KINDS if k != "volume"})
+
+
+def resubmitting(service: Any, rows: FloatArray, rng: Any, pairs: int) -> ox.QueryLog:
+    """DualCF: about a row, then about its explanation, from which a surrogate would be trained."""
+    log = ox.QueryLog(mechanism=service.mechanism)
+    for x in rows[rng.choice(len(rows), pairs, replace=False)]:
+        z = service.explain(x)
+        log.add_explanation(x, z)
+        log.add_explanation(z, service.explain(z))
+    return log
+
+
+def attacks(rows: FloatArray, plane: ox.Hyperplane, rng: Any) -> Iterator[tuple[str, ox.QueryLog | None]]:
+    """What each attacker asked, and was answered."""
+    service = ox.ModelOracle(plane, L1)
+    near = (rows.min(axis=0), rows.max(axis=0))
+    labels: Any = ox.LabelsOnly(service)
+    p = rows.shape[1]
+    yield "labels, inside the data's range", ox.extract(labels, bounds=near, start=rows[0], rng=0).log
+    yield "labels, anywhere", ox.extract(labels, strategy="labels-far", rng=0).log
+    yield "l1 explanations (cone)", ox.extract(service, rng=0).log
+    yield "l1 explanations of honest rows", _honest_questions(service, rows, rng, p)
+    sloppy = ox.Recorded(ox.Suboptimal(service, 0.2, rng=0))
+    ox.extract(sloppy, strategy="chain", rng=0)
+    yield "chain (answers 20 % too long)", sloppy.log
+    yield "pairs as in DualCF", resubmitting(service, rows, rng, 2 * p)
+
+
+def _honest_questions(service: Any, rows: FloatArray, rng: Any, p: int) -> ox.QueryLog:
+    log = ox.QueryLog(mechanism=service.mechanism)
+    for x in rows[rng.choice(len(rows), p, replace=False)] + 0.05 * rng.normal(size=(p, p)):
+        log.add_explanation(x, service.explain(x))
+    return log
+
+
+def delays() -> Iterator[Delay]:
+    """Every attack on two datasets (10 and 30 features), behind 200 honest clients."""
+    known = datasets()
+    for data in ("diabetes", "breast cancer"):
+        rows, plane = known[data]
+        rng = np.random.default_rng(len(rows))
+        for name, answers in attacks(rows, plane, rng):
+            assert answers is not None
+            log = honest(rows, plane, "any rows", 200, 10, np.random.default_rng(1))
+            start = len(log)
+            for row in answers:
+                label = plane.label(row.point)
+                if row.explanation is None:
+                    log.add_label(row.point, label, client="attacker")
+                else:
+                    log.add_explanation(row.point, row.explanation, label, row.mechanism, client="attacker")
+            report = monitor(log, model=plane, detail=1)
+            fired: dict[str, int | None] = dict.fromkeys((k for k in KINDS if k != "volume"), None)
+            for alarm in report.alarms:
+                if alarm.client == "attacker":
+                    fired[alarm.kind] = alarm.row - start + 1
+            own = next((c.exposure for c in report.clients if c.client == "attacker"), None)
+            when = None if own is None else own.recoverable_at
+            yield Delay(data, name, len(answers), fired, None if when is None else when.requests)
+
+
+def long_log(rows: int, p: int, clients: int) -> Iterator[ox.QueryLog]:
+    """A log of any length, block by block: normal points, three in ten explained."""
+    rng = np.random.default_rng([p, clients])
+    plane = long_plane(p)
+    service = ox.ModelOracle(plane, L1)
+    for start in range(0, rows, 16_384):
+        count = min(16_384, rows - start)
+        points = rng.normal(size=(count, p))
+        answers = service.explain(points)
+        answers[rng.random(count) >= 0.3] = np.nan
+        names = [f"client {k}" for k in rng.integers(clients, size=count).tolist()]
+        log = ox.QueryLog(mechanism=L1)
+        times = SECONDS + start + np.arange(count)
+        log.add_explanation(points, answers, plane.labels(points), client=names, time=times)
+        yield log
+
+
+def long_plane(p: int) -> ox.Hyperplane:
+    """The model behind a long log."""
+    return ox.Hyperplane(np.random.default_rng(p).normal(size=p), 0.3)
+
+
+def _peak() -> float:
+    """The largest memory of this process so far in MB; getrusage would also count that of the process which started it."""
+    lines = Path("/proc/self/status").read_text(encoding="ascii", errors="replace").splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith("VmHWM")) / 1024
+
+
+def _measure(rows: int, p: int, clients: int, path: Path | None, pipe: Any) -> None:
+    before, start = _peak(), time.perf_counter()
+    monitor(long_log(rows, p, clients) if path is None else path, model=long_plane(p))
+    pipe.send((time.perf_counter() - start, _peak(), before))
+
+
+def sized(rows: int, p: int, clients: int, path: Path | None = None) -> Size:
+    """Measured in a process of its own, whose memory is nothing else's."""
+    ours, theirs = multiprocessing.Pipe()
+    # Not a copy of this process: that would start with this one's memory.
+    work = multiprocessing.get_context("spawn").Process(target=_measure, args=(rows, p, clients, path, theirs))
+    work.start()
+    seconds, peak, before = ours.recv()
+    work.join()
+    return Size(rows, p, clients, "blocks" if path is None else path.suffix.lstrip("."), seconds, peak, before)
+
+
+def sizes(quick: bool, folder: Path) -> Iterator[Size]:
+    """A million rows as blocks, and as a file."""
+    rows = 100_000 if quick else 1_000_000
+    for p in (10, 30):
+        for clients in (rows // 10, 1):
+            yield sized(rows, p, clients)
+    path = folder / "monitor-benchmark.jsonl"
+    try:
+        write(path, long_log(rows, 10, rows // 10))
+        yield sized(rows, 10, rows // 10, path)
+    finally:
+        path.unlink(missing_ok=True)
+
+
+def write(path: Path, blocks: Iterator[ox.QueryLog]) -> None:
+    """A log file of all blocks."""
+    from overexplain.log.formats import JsonlWriter
+
+    path.unlink(missing_ok=True)
+    writer = JsonlWriter(path)
+    for block in blocks:
+        for row in block:
+            writer.write(row)
+    writer.close()
+
+
+def markdown(found: dict[str, Any]) -> str:
+    """The tables."""
+    sizes_, false_, delays_ = found["sizes"], found["false"], found["delays"]
+    lines = [
+        "| requests | features | clients | read from | seconds | peak memory (MB) |",
+        "|--:|--:|--:|---|--:|--:|",
+        *(
+            f"| {s['rows']:,} | {s['features']} | {s['clients']:,} | {s['source']} | {s['seconds']:.0f} | {s['megabytes']:.0f} |"
+            for s in sizes_
+        ),
+        "",
+        f"Memory includes {max((s['before'] for s in sizes_), default=0):.0f} MB that the process needs before it reads anything.",
+        "",
+        "False alarms: honest clients that set one off, of all.",
+        "",
+        "| data | honest clients | questions each | near boundary | far out | own advice | others' advice |",
+        "|---|---|--:|--:|--:|--:|--:|",
+    ]
+    for f in false_:
+        cells = " | ".join(f"{f['alarmed'][k]} / {f['clients']}" for k in KINDS if k != "volume")
+        lines.append(f"| {f['data']} | {f['honest']} | {f['questions']} | {cells} |")
+    lines += [
+        "",
+        "Attackers: the request at which each alarm fired, of all requests (-: not), and the one from which on the attacker's own "
+        "answers leave one model, or only close ones.",
+        "",
+        "| data | attack | requests | near boundary | far out | own advice | others' advice | model known at |",
+        "|---|---|--:|--:|--:|--:|--:|--:|",
+    ]
+    for d in delays_:
+        cells = " | ".join(str(d["fired"][k] or "-") for k in KINDS if k != "volume")
+        lines.append(f"| {d['data']} | {d['attack']} | {d['requests']} | {cells} | {d['known'] or '-'} |")
+    return "\n".join(lines)
+
+
+def described(machine: dict[str, str]) -> str:
+    """What it was measured on, in a sentence."""
+    return (
+        f"Measured on {machine['cpu']}, {machine['cores']} cores (load {machine['load']}), Python {machine['python']}."
+    )
+
+
+def quoted(text: str, page: str) -> str:
+    """The page with the tables in their place."""
+    start, end = page.index(BEGIN) + len(BEGIN), page.index(END)
+    return f"{page[:start]}\n\n{text}\n\n{page[end:]}"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--check", action="store_true")
+    parser.add_argument("--only", choices=("sizes", "false", "delays"), help="keep the other recorded parts")
+    parser.add_argument("--results", type=Path, default=ROOT / "results")
+    options = parser.parse_args()
+    recorded = options.results / "monitor.json"
+    if options.check:
+        found = json.loads(recorded.read_text(encoding="utf-8"))
+        page = DOCS.read_text(encoding="utf-8")
+        sys.exit(0 if quoted(markdown(found), page) == page else "docs/monitor.md does not quote what was recorded")
+    parts: dict[str, Callable[[], Iterator[Any]]] = {
+        "false": lambda: false_alarms(options.quick),
+        "delays": delays,
+        "sizes": lambda: sizes(options.quick, options.results),
+    }
+    found = json.loads(recorded.read_text(encoding="utf-8")) if options.only else {}
+    for name, measure in parts.items():
+        if options.only in (None, name):
+            found[name] = []
+            for entry in measure():
+                found[name].append(asdict(entry))
+                print(entry, flush=True)
+    found["machine"] = machine()
+    text = markdown(found)
+    print(text)
+    if options.quick:
+        return
+    recorded.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+    (options.results / "monitor.md").write_text(
+        f"# The monitor, measured\n\n{text}\n\n{described(found['machine'])}\n", encoding="utf-8"
+    )
+    DOCS.write_text(quoted(text, DOCS.read_text(encoding="utf-8")), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

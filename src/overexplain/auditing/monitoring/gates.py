@@ -1,0 +1,56 @@
+"""Conditions on what a monitor found, for those who want a yes or no."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+
+from overexplain.auditing.monitoring.monitor_report import Gate, MonitorReport
+from overexplain.errors import InvalidInput
+
+FORMS = "determined>60%, client-determined>60%, recoverable, client-recoverable, alarm"
+_SHARE = re.compile(r"(client-)?determined\s*>\s*([0-9]+(?:\.[0-9]+)?)\s*%")
+
+
+def gated(report: MonitorReport, expressions: Sequence[str]) -> MonitorReport:
+    """The report with its gates: each expression says when it fails.
+
+    determined>60%         all answers together prove more than this share of the reference decisions
+    client-determined>60%  those of one client do
+    recoverable            all answers together leave one model, or only close ones
+    client-recoverable     those of one client do
+    alarm                  a client set off an alarm
+    """
+    return replace(report, gates=tuple(_gate(report, expression) for expression in expressions))
+
+
+def check_gates(expressions: Sequence[str]) -> None:
+    """Raise InvalidInput if an expression is not known: before the work, not after it."""
+    for expression in expressions:
+        text = expression.strip()
+        if text not in ("recoverable", "client-recoverable", "alarm") and _SHARE.fullmatch(text) is None:
+            raise InvalidInput(f"a gate is one of {FORMS}; got {expression[:60]!r}")
+
+
+def _gate(report: MonitorReport, expression: str) -> Gate:
+    check_gates([expression])
+    text = expression.strip()
+    if text == "alarm":
+        return _compared(expression, float(report.alarmed), 0.0)
+    if text == "recoverable":
+        return _compared(expression, float(report.pooled.known != "partly"), 0.0)
+    if text == "client-recoverable":
+        close = sum(client.exposure.known == "closely" for client in report.clients)
+        return _compared(expression, float(report.alone + close), 0.0)
+    found = _SHARE.fullmatch(text)
+    assert found is not None
+    shares = [report.pooled.determined]
+    if found[1]:
+        shares = [c.exposure.determined for c in report.clients if c.exposure.determined is not None] or [None]
+    worst = None if None in shares else max(share for share in shares if share is not None)
+    return _compared(expression, worst, float(found[2]) / 100)
+
+
+def _compared(expression: str, found: float | None, allowed: float) -> Gate:
+    return Gate(expression, found is not None and found <= allowed, found, allowed)

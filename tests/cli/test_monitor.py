@@ -1,0 +1,204 @@
+"""`overexplain monitor`: what it prints, in 80 columns and as JSON, its gates, and names that would like to be more."""
+
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from rich.cells import cell_len
+
+from overexplain.auditing.monitoring.gates import gated
+from overexplain.auditing.monitoring.monitor import monitor
+from overexplain.auditing.monitoring.monitor_report import MonitorReport
+from overexplain.cli.monitor import Request, read_mapping, run_monitor
+from overexplain.cli.terms import Terms
+from overexplain.errors import InconsistentLog, InvalidInput
+from overexplain.geometry.hyperplane import Hyperplane
+from overexplain.geometry.mechanism import Mechanism
+from overexplain.log.querylog import QueryLog
+from overexplain.models.linear import LinearModel
+from overexplain.oracles.exact import ModelOracle
+from overexplain.report.monitored import print_monitored, shown
+from overexplain.report.terminal import terminal
+
+PLANE = Hyperplane([1.0, -0.5, 2.0, 0.4], 0.2)
+FEATURES = ("a", "b", "c", "d")
+
+
+def asked(rows: int = 300, terms: Mechanism | None = Mechanism("l1"), explained: float = 0.1) -> QueryLog:  # noqa: B008
+    rng = np.random.default_rng(0)
+    service = ModelOracle(PLANE, "l1")
+    log = QueryLog(FEATURES, terms)
+    for i in range(rows):
+        x = rng.normal(size=4)
+        if rng.random() < explained:
+            log.add_explanation(x, service.explain(x), PLANE.label(x), client=f"c{i % 30}", time=1e9 + i)
+        else:
+            log.add_label(x, PLANE.label(x), client=f"c{i % 30}", time=1e9 + i)
+    return log
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    asked().save("log.jsonl")
+    LinearModel(PLANE, features=FEATURES).save("model.json")
+    points = np.random.default_rng(4).normal(size=(50, 4))
+    lines = [",".join(map(repr, row)) for row in points[:, [3, 0, 1, 2]].tolist()]
+    Path("points.csv").write_text("\n".join(["d,a,b,c", *lines]) + "\n")
+
+
+def run(log: str = "log.jsonl", **wanted: object) -> int:
+    usual = {
+        "by": "client", "mapping": (), "model": None, "reference": None, "terms": Terms(), "detail": 3, "quota": None,
+        "fail_on": (), "seed": 0, "as_json": False,
+    }  # fmt: skip
+    return run_monitor(Request(Path(log), **{**usual, **wanted}))  # type: ignore[arg-type]
+
+
+def printed(report: MonitorReport) -> str:
+    out = io.StringIO()
+    print_monitored(report, terminal(out))
+    return out.getvalue()
+
+
+def test_text_says_what_was_found_in_80_columns(capsys) -> None:
+    assert run(model=Path("model.json"), reference=Path("points.csv"), quota=12) == 0
+    out, err = capsys.readouterr()
+    report = monitor(
+        "log.jsonl", model=LinearModel(PLANE, features=FEATURES), reference=read_points(), detail=3, quota=12
+    )
+    when = report.pooled.recoverable_at
+    assert when is not None
+    lines = out.splitlines()
+    assert lines[0] == "This log gives the model away: after 4 explanations, one model alone fits."
+    text = " ".join(lines)
+    assert "300 requests of 30 clients (2001-09-09T01:46:40Z to 2001-09-09T01:51:39Z): 300 decisions," in text
+    assert (
+        f"from row {when.row} on ({when.time}): after {when.requests} requests, with answers to {when.clients} clients."
+        in text
+    )
+    table = lines.index(next(line for line in lines if line.startswith("who ")))
+    assert lines[table + 1].split() == ["all", "together", "300", str(report.pooled.explanations), "3/3", "100", "%",
+                                        f"{report.pooled.angle:.0e}", "exactly,", "row", str(when.row)]  # fmt: skip
+    assert [line.split()[0] for line in lines[table + 2 : table + 5]] == [c.client for c in report.clients]
+    assert lines[table + 5] == "and 27 clients less exposed"
+    assert "30 alarms by 30 clients:" in lines
+    assert "and 10 more alarms (--json has them)" in lines
+    assert "80 % of its quota of 12 requests used (10 in all)" in text
+    assert "the 50 reference points" in text
+    assert err == ""
+    assert out.isascii()
+    assert all(len(line) <= 80 and line == line.rstrip() for line in lines)
+
+
+def read_points() -> np.ndarray:
+    return np.random.default_rng(4).normal(size=(50, 4))
+
+
+def test_json_is_the_report_and_nothing_else(capsys) -> None:
+    assert run(as_json=True, fail_on=["alarm"]) == 0
+    out, err = capsys.readouterr()
+    report = MonitorReport.from_json(out)
+    assert report == gated(monitor("log.jsonl", detail=3), ["alarm"])
+    assert (json.loads(out)["format"], err) == ("overexplain-monitor", "")
+
+
+def test_gates_decide_the_exit_code(capsys) -> None:
+    assert run(fail_on=["determined>100%", "client-determined>100%", "client-recoverable", "alarm"]) == 0
+    assert run(fail_on=["determined>99.5%", "alarm"]) == 1
+    out = capsys.readouterr().out
+    assert "FAILED  determined>99.5%" in out
+    assert "passed  alarm" in out
+    assert run(fail_on=["recoverable"]) == 1
+    assert run(fail_on=["client-determined > 1 %"]) == 1
+    assert run(quota=12, fail_on=["alarm"]) == 1
+    for odd in ("determined", "determined>60", "recoverable>1", "rank>3", "x" * 1000):
+        with pytest.raises(InvalidInput, match="a gate is one of"):
+            run(fail_on=[odd])
+
+
+def test_a_share_that_was_not_measured_fails_its_gate() -> None:
+    log = QueryLog()
+    log.add_label([[0.0], [1.0]], [-1, 1])
+    report = gated(monitor(log), ["determined>90%"])
+    assert report.pooled.determined is None
+    assert not report.passed
+
+
+def test_explanations_without_terms_are_said_to_be_unused(capsys) -> None:
+    asked(terms=None).save("bare.jsonl")
+    assert run("bare.jsonl") == 0
+    out, err = capsys.readouterr()
+    assert "without stated terms: not used (--distance states them)" in err
+    assert "without stated terms are not used." in " ".join(out.split())
+    assert "This log leaves more than one model." in out
+    assert run("bare.jsonl", terms=Terms("l1")) == 0
+    assert "This log gives the model away" in capsys.readouterr().out
+
+
+def test_tables_are_read_by_mapped_columns(capsys) -> None:
+    frame = asked().to_frame().rename(columns={"client": "client_id", "time": "ts"})
+    frame.assign(extra=1).to_parquet("log.parquet")
+    mapping = ["client=client_id,time=ts", "x=a+b+c+d"]
+    assert run("log.parquet", mapping=mapping, reference=Path("points.csv"), model=Path("model.json")) == 0
+    one = capsys.readouterr().out
+    assert run(reference=Path("points.csv"), model=Path("model.json")) == 0
+    assert one == capsys.readouterr().out
+    for odd in ("client", "client=", "=x", "y=a,y=b"):
+        with pytest.raises(InvalidInput, match="--map"):
+            read_mapping([odd])
+
+
+def test_contradictions_and_crashes_are_reported(capsys) -> None:
+    log = asked()
+    log.add_label(PLANE.normal * 9, -1, client="mallory")
+    log.save("wrong.jsonl")
+    with pytest.raises(InconsistentLog, match="mallory"):
+        run("wrong.jsonl")
+    Path("cut.jsonl").write_text(Path("log.jsonl").read_text()[:-20])
+    assert run("cut.jsonl", detail=0) == 0
+    assert capsys.readouterr().err.startswith("note: cut.jsonl, line 302: the last line was cut short")
+
+
+def test_hostile_names_stay_short_plain_text() -> None:
+    log = QueryLog()
+    names = [
+        "\u202e\u2066evil",
+        "\x1b[31mred\x07",
+        "[bold red]x[/]",
+        "y" * 10_000,
+        "<script>",
+        "名" * 40,
+        "a\nb\tc",
+        "\ud800",
+    ]
+    rng = np.random.default_rng(0)
+    for i, x in enumerate(rng.normal(size=(80, 4))):
+        log.add_label(x, PLANE.label(x), client=names[i % 8])
+    out = printed(monitor(log, model=PLANE, quota=10))
+    assert not set(out) & set("\u202e\u2066\x1b\x07\t")
+    assert "[bold red]x[/]" in out
+    assert "<script>" in out
+    assert "y" * 16 not in out
+    lines = out.splitlines()
+    assert all(cell_len(line) <= 80 for line in lines)
+    table = lines.index(next(line for line in lines if line.startswith("who ")))
+    column = len("who".ljust(18)) + 1 + 9  # where the number of requests ends
+    assert all(line_cells(line, column).endswith(" 10") for line in lines[table + 2 : table + 10])
+
+
+def line_cells(line: str, cells: int) -> str:
+    """The beginning of a line that fills so many columns."""
+    from rich.cells import set_cell_size
+
+    return set_cell_size(line, cells)
+
+
+def test_names_are_cut_by_columns_not_characters() -> None:
+    assert cell_len(shown("名" * 40)) <= 18
+    assert shown("\u200bann") == "?ann"
+    assert shown("") == ""
