@@ -7,7 +7,7 @@ INSTALL := -m pip install --quiet --disable-pip-version-check --constraint const
 PIP     := $(BIN)/python $(INSTALL)
 PYTEST  := $(BIN)/python -m pytest
 
-.PHONY: demo test check test-system test-dice soak bench-extraction bench-certify bench-robust bench-imperfect figures-robust readme clean
+.PHONY: demo test check test-system test-dice soak bench-extraction bench-certify bench-robust bench-imperfect bench-audit figures-robust readme schemas clean
 
 demo: $(VENV)/.runs
 	$(BIN)/overexplain demo
@@ -21,6 +21,7 @@ check: $(VENV)/.checks
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/python benchmarks/readme_table.py --check
+	$(BIN)/python benchmarks/monitor.py --check
 
 test-system: $(VENV)/.tests
 	$(PYTEST) -m system
@@ -48,6 +49,14 @@ bench-imperfect: $(VENV)/.tests $(DICE)/.tests
 	$(BIN)/python benchmarks/labels.py
 	$(BIN)/python benchmarks/imperfect.py
 	$(DICE)/bin/python benchmarks/imperfect.py --live
+
+# The audit of 10,000 cases of 30 features, and the demo's output for the README; then the monitor on a million rows.
+bench-audit: $(VENV)/.tests
+	$(BIN)/python benchmarks/audit.py
+	$(BIN)/python benchmarks/monitor.py
+
+schemas: $(VENV)/.runs
+	$(BIN)/python docs/schemas/write.py
 
 figures-robust: $(VENV)/.tests
 	$(BIN)/python benchmarks/robust_figure.py

@@ -1,4 +1,5 @@
-"""What README.md says in figures: the paper's Table 1 beside ours, measured now, and the rates that `make bench-certify` recorded.
+"""What README.md says in figures: the paper's Table 1 beside ours, measured now; the rates that `make bench-certify` recorded; what
+`overexplain demo` printed when `make bench-audit` recorded it.
 
 python benchmarks/readme_table.py [--check]      --check: fail if README.md says something else
 """
@@ -18,6 +19,7 @@ import overexplain as ox
 README = Path(__file__).parent.parent / "README.md"
 BEGIN, END = "<!-- counts: written by benchmarks/readme_table.py -->", "<!-- end of counts -->"
 SPEED_BEGIN, SPEED_END = "<!-- speed: written by benchmarks/readme_table.py -->", "<!-- end of speed -->"
+DEMO_BEGIN, DEMO_END = "<!-- demo: written by benchmarks/readme_table.py -->", "<!-- end of demo -->"
 SIZES = (2, 5, 10, 30)
 MODELS = 20
 
@@ -134,6 +136,12 @@ def speed() -> str:
     return "\n".join(lines)
 
 
+def demo() -> str:
+    """What the demo printed, as a block of text."""
+    recorded = (Path(__file__).parent / "results" / "demo.txt").read_text(encoding="utf-8")
+    return f"```\n$ overexplain demo\n{recorded.rstrip()}\n```"
+
+
 def rounded(value: float) -> str:
     """Two digits, with thousands marked."""
     return f"{float(f'{value:.2g}'):,.0f}"
@@ -151,7 +159,10 @@ def main() -> int:
     parser.add_argument("--check", action="store_true")
     check = parser.parse_args().check
     text = README.read_text(encoding="utf-8")
-    wanted = replaced(replaced(text, BEGIN, END, table()), SPEED_BEGIN, SPEED_END, speed())
+    parts = ((BEGIN, END, table), (SPEED_BEGIN, SPEED_END, speed), (DEMO_BEGIN, DEMO_END, demo))
+    wanted = text
+    for begin, end, inside in parts:
+        wanted = replaced(wanted, begin, end, inside())
     if check:
         if wanted != text:
             print(

@@ -34,7 +34,9 @@ def run(block: str, names: dict[str, Any]) -> tuple[str, dict[str, Any]]:
     return out.getvalue(), names
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/services.md"])
+@pytest.mark.parametrize(
+    "page", ["README.md", "docs/services.md", "docs/models.md", "docs/audit.md", "docs/monitor.md"]
+)
 def test_code_runs_and_prints_what_the_comment_below_it_says(
     page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

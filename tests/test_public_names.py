@@ -9,6 +9,7 @@ import overexplain as ox
 
 NAMES = [
     "AlibiOracle",
+    "AuditReport",
     "Boxed",
     "BrokenPromise",
     "BudgetExhausted",
@@ -38,6 +39,7 @@ NAMES = [
     "Mahalanobis",
     "Mechanism",
     "ModelOracle",
+    "MonitorReport",
     "Monotone",
     "NO",
     "NearestRow",
@@ -59,6 +61,7 @@ NAMES = [
     "RandomRadius",
     "Recorded",
     "Rounded",
+    "Service",
     "SolverFailed",
     "Sparse",
     "Spent",
@@ -72,6 +75,7 @@ NAMES = [
     "Weighted",
     "YES",
     "ZeroNormal",
+    "audit",
     "diagnose",
     "extract",
     "imitate",
@@ -79,6 +83,7 @@ NAMES = [
     "l2",
     "linf",
     "load_model",
+    "monitor",
     "norm",
     "recover",
 ]

@@ -12,6 +12,7 @@ __version__ = "0.1.0"
 
 _HOME = {
     "AlibiOracle": "oracles.libraries",
+    "AuditReport": "report.notebook",
     "Boxed": "oracles.constrained",
     "BrokenPromise": "errors",
     "BudgetExhausted": "errors",
@@ -41,6 +42,7 @@ _HOME = {
     "Mahalanobis": "geometry.norms",
     "Mechanism": "geometry.mechanism",
     "ModelOracle": "oracles.exact",
+    "MonitorReport": "auditing.monitoring.monitor_report",
     "Monotone": "oracles.constrained",
     "NO": "geometry.hyperplane",
     "NearestRow": "oracles.degraded",
@@ -62,6 +64,7 @@ _HOME = {
     "RandomRadius": "oracles.degraded",
     "Recorded": "oracles.wrappers",
     "Rounded": "oracles.degraded",
+    "Service": "oracles.services",
     "SolverFailed": "errors",
     "Sparse": "oracles.constrained",
     "Spent": "extraction.result",
@@ -75,6 +78,7 @@ _HOME = {
     "Weighted": "geometry.norms",
     "YES": "geometry.hyperplane",
     "ZeroNormal": "errors",
+    "audit": "report.notebook",
     "diagnose": "extraction.diagnosis.diagnose",
     "extract": "extraction.extract",
     "imitate": "oracles.imitations",
@@ -82,11 +86,16 @@ _HOME = {
     "l2": "geometry.norms",
     "linf": "geometry.norms",
     "load_model": "models.load",
+    "monitor": "auditing.monitoring.monitor",
     "norm": "geometry.norms",
     "recover": "extraction.recover",
 }
 
 if TYPE_CHECKING:
+    from overexplain.auditing.audit import audit
+    from overexplain.auditing.audit_report import AuditReport
+    from overexplain.auditing.monitoring.monitor import monitor
+    from overexplain.auditing.monitoring.monitor_report import MonitorReport
     from overexplain.errors import (
         BrokenPromise,
         BudgetExhausted,
@@ -135,19 +144,21 @@ if TYPE_CHECKING:
     from overexplain.oracles.imitations import IMITATIONS, imitate
     from overexplain.oracles.libraries import AlibiOracle, CallableOracle, DiceOracle, NiceOracle
     from overexplain.oracles.protocol import Oracle
+    from overexplain.oracles.services import Service
     from overexplain.oracles.silent import Flaky, OneSided
     from overexplain.oracles.wrappers import Budgeted, LabelsOnly, Published, Recorded
 
 __all__ = [
-    "IMITATIONS", "NO", "YES", "AlibiOracle", "Boxed", "BrokenPromise", "BudgetExhausted", "Budgeted",
+    "IMITATIONS", "NO", "YES", "AlibiOracle", "AuditReport", "Boxed", "BrokenPromise", "BudgetExhausted", "Budgeted",
     "CallableOracle", "Certificate", "CertificateInvalid", "DiceOracle", "DimensionMismatch", "Disagreement",
     "Domain", "EndpointFailed", "Extraction", "ExtractionFailed", "Flaky", "Float32", "GroupNorm", "Hyperplane",
     "Immutable", "InconsistentLog", "InvalidInput", "Knowledge", "LabelsOnly", "LinearModel", "Lp", "Mahalanobis",
-    "Mechanism", "ModelOracle", "Monotone", "NearestRow", "NiceOracle", "NoExplanation", "Noisy", "Norm",
-    "NotFinite", "OneHot", "OneSided", "Oracle", "OracleError", "OracleReport", "OverexplainError", "Overshoot",
-    "Polyhedral", "Published", "QueryLog", "RandomRadius", "Recorded", "Rounded", "SolverFailed", "Sparse",
-    "Spent", "Status", "Suboptimal", "SwitchingNorm", "UnsupportedModel", "UnsupportedNorm", "Verdict", "Verdicts",
-    "Weighted", "ZeroNormal", "diagnose", "extract", "imitate", "l1", "l2", "linf", "load_model", "norm", "recover",
+    "Mechanism", "ModelOracle", "MonitorReport", "Monotone", "NearestRow", "NiceOracle", "NoExplanation", "Noisy",
+    "Norm", "NotFinite", "OneHot", "OneSided", "Oracle", "OracleError", "OracleReport", "OverexplainError",
+    "Overshoot", "Polyhedral", "Published", "QueryLog", "RandomRadius", "Recorded", "Rounded", "Service",
+    "SolverFailed", "Sparse", "Spent", "Status", "Suboptimal", "SwitchingNorm", "UnsupportedModel", "UnsupportedNorm",
+    "Verdict", "Verdicts", "Weighted", "ZeroNormal", "audit", "diagnose", "extract", "imitate", "l1", "l2", "linf",
+    "load_model", "monitor", "norm", "recover",
 ]  # fmt: skip
 
 

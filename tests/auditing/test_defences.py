@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
-from overexplain.auditing.applicant import price
-from overexplain.auditing.attacker import Attacker, Attempt, cheaper, median_attempt
 from overexplain.auditing.audit_report import Cost, Defences, Quota
-from overexplain.auditing.defences import compare_defences
-from overexplain.auditing.defended import NearestRows, defended
-from overexplain.auditing.explanations_only import ExplanationsOnly, Pool, SidesRead
-from overexplain.auditing.guesses import between, by_mean_step, main_axis, narrowest_band, read_sides, slopes
-from overexplain.auditing.setting import setting_of
+from overexplain.auditing.defending.applicant import price
+from overexplain.auditing.defending.attacker import Attacker, Attempt, cheaper, median_attempt
+from overexplain.auditing.defending.defences import compare_defences
+from overexplain.auditing.defending.defended import NearestRows, defended
+from overexplain.auditing.defending.explanations_only import ExplanationsOnly, Pool, SidesRead
+from overexplain.auditing.defending.guesses import between, by_mean_step, main_axis, narrowest_band, read_sides, slopes
+from overexplain.auditing.defending.setting import setting_of
 from overexplain.errors import InvalidInput
 from overexplain.extraction.extract import extract
 from overexplain.geometry.hyperplane import NO, YES, Hyperplane

@@ -285,7 +285,7 @@ def test_a_service_that_cannot_be_made_is_3(options, says, model, capsys) -> Non
 
 
 def test_every_strategy_of_the_library_is_one_of_the_command() -> None:
-    from overexplain.cli.app import Strategy
+    from overexplain.cli.arguments import Strategy
     from overexplain.extraction.extract import STRATEGIES
 
     assert {s.value for s in Strategy} == set(STRATEGIES) - {"slices"}  # a coefficient file has no one-hot groups

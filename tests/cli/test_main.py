@@ -92,7 +92,7 @@ def test_a_message_stays_on_one_line_whatever_is_in_it(monkeypatch, capsys) -> N
         (["demo", "--nonsense"], "No such option: --nonsense"),
         (["demo", "--seed", "-1"], "--seed"),
         (["demo", "--seed", "x"], "--seed"),
-        (["extract"], "Missing argument 'MODEL.json'; see overexplain extract --help"),
+        (["extract"], "Missing argument 'MODEL'; see overexplain extract --help"),
         (["extract", "m.json"], "say what the service does: --distance l1, --imitate NAME, or --labels-only"),
         (["extract", "m.json", "--distance", "l1", "--strategy", "magic"], "'magic' is not one of"),
         (["extract", "m.json", "--distance", "l1", "--ties", "magic"], "'magic' is not one of"),

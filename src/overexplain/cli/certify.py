@@ -57,7 +57,7 @@ def run_certify(request: Request) -> None:
     with open_points(request.points, log.features, dimension) as points:
         _say_what_is_not_used(points, request)
         knowledge = what_is_known(log, request.log, request.robust, request.time_limit)
-        counts, proofs = _certify(knowledge, points, request)
+        counts, proofs = write_verdicts(knowledge, points, request.output, request.proofs)
     found = Determined(
         counts={verdict.name: counts[verdict.name] for verdict in Verdict},
         rows=len(log),
@@ -87,13 +87,15 @@ def _check(request: Request) -> list[str]:
     return command + request.terms.options
 
 
-def _certify(knowledge: Knowledge, points: PointsFile, request: Request) -> tuple[Counter[str], int]:
+def write_verdicts(
+    knowledge: Knowledge, points: PointsFile, output: Path | None, proofs: Path | None
+) -> tuple[Counter[str], int]:
     """The number of points by verdict, and of proofs, once the files asked for are written."""
     counts: Counter[str] = Counter()
-    proofs = unproved = 0
+    proved = unproved = 0
     with ExitStack() as files, bar("certifying") as show:
-        verdict_file = _opened(files, request.output)
-        proof_file = _opened(files, request.proofs)
+        verdict_file = _opened(files, output)
+        proof_file = _opened(files, proofs)
         key = _kept(points.key)
         if verdict_file is not None:
             _write_rows(verdict_file, [OWN if key is None else (OWN[0], key, OWN[1])])
@@ -108,7 +110,7 @@ def _certify(knowledge: Knowledge, points: PointsFile, request: Request) -> tupl
                     if verdicts.codes[i] != Verdict.UNDECIDED:
                         try:
                             proof_file.write(verdicts.proof(i).to_json(row=number) + "\n")
-                            proofs += 1
+                            proved += 1
                         except SolverFailed:  # the verdict stands on its float64 proof; `verify` will miss this one
                             unproved += 1
                     if i % PROOFS_BETWEEN_SIGNS_OF_LIFE == 0:
@@ -117,7 +119,7 @@ def _certify(knowledge: Knowledge, points: PointsFile, request: Request) -> tupl
             show(f"certifying, {counts.total():,} points done", *points.progress())
     if unproved:
         say(f"note: {counted(unproved, 'verdict')} could not be written as a proof in rational numbers")
-    return counts, proofs
+    return counts, proved
 
 
 def _blocks(knowledge: Knowledge, points: PointsFile) -> Iterator[tuple[int, Verdicts, Sequence[str] | None]]:

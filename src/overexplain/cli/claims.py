@@ -52,6 +52,11 @@ class Claims:
         return len(self._rows) - self.undecided
 
     @property
+    def determined(self) -> int:
+        """How many verdicts say Yes or No."""
+        return int(np.isin(self._codes, (Verdict.YES, Verdict.NO)).sum())
+
+    @property
     def undecided(self) -> int:
         """How many verdicts claim nothing."""
         return int(np.count_nonzero(self._codes == Verdict.UNDECIDED))

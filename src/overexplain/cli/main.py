@@ -43,16 +43,17 @@ def run(arguments: Sequence[str]) -> int:
     """The exit code of a command line; what it has to say is on stdout, what went wrong on stderr."""
     try:
         # Imported here and not above: from the first moment on, Ctrl-C is met with one line.
-        from overexplain.cli.app import WrongUsage, parse
+        from overexplain.cli.app import parse
+        from overexplain.cli.arguments import WrongUsage
 
         try:
             work = parse(arguments)
         except WrongUsage as error:
             say(f"error: {error}")
             return USAGE
-        work()
+        code = work()
         sys.stdout.flush()
-        return 0
+        return code or 0
     except KeyboardInterrupt:
         say("interrupted")
         return INTERRUPTED

@@ -77,3 +77,15 @@ def read_ranges(text: str) -> tuple[Span, Span]:
         if not (math.isfinite(end - start) and start < end):
             raise typer.BadParameter(f"a range goes from a lower to a higher number, got {start:g}:{end:g}")
     return (left, right), (low, high)
+
+
+def read_numbers(text: str) -> list[int]:
+    """Whole numbers, divided by commas.
+
+    >>> read_numbers("10,20, 200")
+    [10, 20, 200]
+    """
+    parts = [part.strip() for part in text.split(",")]
+    if not all(part.isascii() and part.isdigit() for part in parts):
+        raise typer.BadParameter(f"whole numbers divided by commas, e.g. 10,20,200, got {text!r}")
+    return [int(part[:9]) for part in parts]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -12,6 +13,9 @@ from typing import Any
 
 import typer
 
+MOST_PROCESSES = 8
+WORTH_PROCESSES = 5_000
+
 
 def version() -> str:
     """The version that is installed."""
@@ -19,6 +23,15 @@ def version() -> str:
         return installed_version("overexplain")
     except PackageNotFoundError:
         return "(not installed)"
+
+
+def processors(numbers: int) -> int | None:
+    """How many processes may share the work on so many numbers; None: starting them would take longer than it saves."""
+    if numbers < WORTH_PROCESSES:
+        return None
+    return min(
+        len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1, MOST_PROCESSES
+    )
 
 
 def print_json(entries: dict[str, Any]) -> None:

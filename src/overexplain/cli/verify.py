@@ -65,7 +65,21 @@ class Outcome:
 
 
 def run_verify(request: Request) -> None:
-    """Read the proofs one by one, check each, print what holds; raises CertificateInvalid if anything does not."""
+    """Check the proofs, print what holds; raises CertificateInvalid if anything does not."""
+    bench, rows = check(request)
+    outcome = bench.outcome
+    if outcome.proofs == 0 and bench.claims is None:
+        raise InvalidInput(f"{request.proofs} holds no proof")
+    if request.as_json:
+        print_json(_as_dict(outcome, bench.claims))
+    else:
+        for paragraph in _summary(outcome, bench.claims, request, rows):
+            typer.echo(paragraph)
+    complain(outcome, bench.claims, request)
+
+
+def check(request: Request) -> tuple[Bench, int]:
+    """What was found reading the proofs one by one, and how many rows the log has."""
     log = _read_log(request)
     bench = Bench(request, log)
     outcome = bench.outcome
@@ -79,14 +93,7 @@ def run_verify(request: Request) -> None:
                 outcome.fail(number, str(error))
             if outcome.proofs % SIGN_OF_LIFE == 0:
                 show(f"verifying, {outcome.proofs:,} proofs done", file.tell() if file.seekable() else 0, size)
-    if outcome.proofs == 0 and bench.claims is None:
-        raise InvalidInput(f"{request.proofs} holds no proof")
-    if request.as_json:
-        print_json(_as_dict(outcome, bench.claims))
-    else:
-        for paragraph in _summary(outcome, bench.claims, request, len(log)):
-            typer.echo(paragraph)
-    _complain(outcome, bench.claims, request)
+    return bench, len(log)
 
 
 class Bench:
@@ -252,7 +259,7 @@ def _as_dict(outcome: Outcome, claims: Claims | None) -> dict[str, Any]:
     return entries
 
 
-def _complain(outcome: Outcome, claims: Claims | None, request: Request) -> None:
+def complain(outcome: Outcome, claims: Claims | None, request: Request) -> None:
     """Raise if anything does not hold."""
     if outcome.failures:
         line, text = outcome.failures[0]

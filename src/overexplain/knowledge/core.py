@@ -181,11 +181,8 @@ def thin_span(fact: Steepest) -> list[tuple[FloatArray, float]]:
     if cone.basis is not None:
         rows = list(np.linalg.svd(cone.basis)[2][len(cone.basis) :])
     else:
-        known = np.setdiff1d(np.arange(p), cone.open)
-        if cone.values.any():
-            rows = [row for i, row in orthogonal(cone.values) if i in known]
-        else:
-            rows = [unit for i, unit in enumerate(np.eye(p)) if i in known]
+        known = np.setdiff1d(np.arange(p), cone.open).tolist()
+        rows = [row for _, row in orthogonal(cone.values, known)] if cone.values.any() else list(np.eye(p)[known])
     return [(row, span_width(fact, row)) for row in rows]
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -58,11 +58,14 @@ def exponent_and_weights(norm: Norm, p: int) -> tuple[float | None, list[Fractio
     return None, ones
 
 
-def orthogonal(g: Any) -> list[tuple[int, Any]]:
-    """A basis of the vectors orthogonal to g, exact if g is: g_k·e_i − g_i·e_k with k the largest entry, by its index i."""
+def orthogonal(g: Any, among: Iterable[int] | None = None) -> list[tuple[int, Any]]:
+    """A basis of the vectors orthogonal to g, exact if g is: g_k·e_i − g_i·e_k with k the largest entry, by its index i.
+
+    among: only those of these indices.
+    """
     k = max(range(len(g)), key=lambda i: abs(g[i]))
     basis = []
-    for i in range(len(g)):
+    for i in range(len(g)) if among is None else among:
         if i != k:
             vector = g * 0 if isinstance(g, np.ndarray) else [0 * v for v in g]
             vector[i], vector[k] = g[k], -g[i]

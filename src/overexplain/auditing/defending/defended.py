@@ -13,7 +13,7 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import ArrayLike
 
-from overexplain.auditing.setting import Setting
+from overexplain.auditing.defending.setting import Setting
 from overexplain.errors import OverexplainError
 from overexplain.geometry.arrays import as_point_or_rows
 from overexplain.geometry.hyperplane import NO, YES

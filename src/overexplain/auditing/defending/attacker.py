@@ -15,9 +15,9 @@ from typing import Any
 
 import numpy as np
 
-from overexplain.auditing.explanations_only import ExplanationsOnly, Pool, SidesRead
-from overexplain.auditing.guesses import Guess, guesses_for, main_axis, read_sides, rough_normal
-from overexplain.auditing.setting import Setting
+from overexplain.auditing.defending.explanations_only import ExplanationsOnly, Pool, SidesRead
+from overexplain.auditing.defending.guesses import Guess, guesses_for, main_axis, read_sides, rough_normal
+from overexplain.auditing.defending.setting import Setting
 from overexplain.errors import InvalidInput, OverexplainError
 from overexplain.extraction.extract import extract
 from overexplain.extraction.labels.floors import predicted_labels

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from overexplain.auditing.explanations_only import ExplanationsOnly
-from overexplain.auditing.setting import Setting
+from overexplain.auditing.defending.explanations_only import ExplanationsOnly
+from overexplain.auditing.defending.setting import Setting
 from overexplain.geometry.arrays import FloatArray
 from overexplain.geometry.hyperplane import YES
 from overexplain.oracles.protocol import Oracle

@@ -7,8 +7,8 @@ from typing import Any, Literal, final
 import numpy as np
 from numpy.typing import ArrayLike
 
-from overexplain.auditing.guesses import main_axis
-from overexplain.auditing.setting import Setting
+from overexplain.auditing.defending.guesses import main_axis
+from overexplain.auditing.defending.setting import Setting
 from overexplain.geometry.arrays import FloatArray
 from overexplain.geometry.domain import Domain
 from overexplain.geometry.mechanism import Mechanism

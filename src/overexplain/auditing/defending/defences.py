@@ -16,11 +16,11 @@ from functools import partial
 import numpy as np
 from numpy.typing import ArrayLike
 
-from overexplain.auditing.applicant import price
-from overexplain.auditing.attacker import NOTHING, Attacker, Attempt, bisection_price, median_attempt
 from overexplain.auditing.audit_report import Cost, Defence, Defences, Quota
-from overexplain.auditing.defended import Defended, defended
-from overexplain.auditing.setting import setting_of
+from overexplain.auditing.defending.applicant import price
+from overexplain.auditing.defending.attacker import NOTHING, Attacker, Attempt, bisection_price, median_attempt
+from overexplain.auditing.defending.defended import Defended, defended
+from overexplain.auditing.defending.setting import setting_of
 from overexplain.errors import InvalidInput
 from overexplain.geometry.arrays import FloatArray, as_budget, as_generator
 from overexplain.models.linear import LinearModel

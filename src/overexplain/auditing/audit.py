@@ -1,0 +1,309 @@
+"""`audit`: a model and its cases in, everything its explanations give away out."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import platform
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Executor
+from dataclasses import dataclass, replace
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any, Final, Literal
+
+import numpy as np
+
+from overexplain.auditing.audit_report import (
+    AuditedService,
+    AuditReport,
+    Curve,
+    Defences,
+    Provenance,
+    Quota,
+    Subject,
+    UntilKnown,
+)
+from overexplain.auditing.defending.defences import compare_defences
+from overexplain.auditing.determining.curves import checkpoints, determined_curve, first_order
+from overexplain.auditing.determining.evidence import Evidence
+from overexplain.auditing.determining.quota import quota
+from overexplain.auditing.findings import with_findings
+from overexplain.auditing.gates import judge, parse_gate
+from overexplain.auditing.maps import draw_maps
+from overexplain.auditing.names import name_of, short_name_of
+from overexplain.auditing.units import Units
+from overexplain.auditing.until_known import until_known
+from overexplain.auditing.worked_proof import worked_proof
+from overexplain.auditing.workers import one_thread, process_pool
+from overexplain.errors import InvalidInput
+from overexplain.geometry.arrays import FloatArray, as_rows
+from overexplain.geometry.hyperplane import NO, YES
+from overexplain.geometry.mechanism import Mechanism
+from overexplain.log.rows import as_numbers, in_order
+from overexplain.models.coefficients import to_entries
+from overexplain.models.linear import LinearModel
+from overexplain.models.load import load_model
+from overexplain.oracles.services import Service
+
+LEAST_CASES: Final = 10
+TARGET: Final = 0.5
+ORDERS: Final = 20
+JUDGED: Final = 500
+MAPS: Final = 3
+COMPARED: Final = ("l2", "l1", "linf", "labels")
+PACKAGES: Final = ("numpy", "scipy", "scikit-learn", "highspy", "clarabel", "numba")
+
+Progress = Callable[[str, int, int], None]
+Population = Literal["all", "denied"]
+
+
+def audit(
+    model: Any,
+    data: Any,
+    services: Iterable[str | Mechanism | Service] = ("l1",),
+    *,
+    compare: bool = True,
+    standardize: bool = False,
+    target: float = TARGET,
+    fail_on: Sequence[str] = (),
+    orders: int = ORDERS,
+    judged: int = JUDGED,
+    answers: Sequence[int] | None = None,
+    defences: bool = True,
+    maps: int = MAPS,
+    name: str = "the cases given",
+    seed: int = 0,
+    command: str | None = None,
+    left_out: int = 0,
+    workers: int | None = None,
+    keep: Callable[[Evidence], None] | None = None,
+    progress: Progress | None = None,
+) -> AuditReport:
+    """What the explanations of a model give away, for the population in the data; see `AuditReport`.
+
+    model        whatever `load_model` takes
+    data         cases: rows in the order of the model's features, or a frame with columns of these names
+    services     the ways to answer that are audited, the main one first: lines such as "l1; robust=l2:0.1", Mechanisms, Services
+    compare      also show other distances and decisions alone, beside them
+    standardize  count distances, margins and decimals in standard deviations of the data
+    target       the determined share that a quota is to keep
+    fail_on      gates, e.g. "determined@200>60%"; the report says which failed
+    orders       random orders of asking; judged: unseen cases judged in each; answers: numbers of answers to look at
+    defences     compare ways to defend the main service
+    maps         how many pairs of features to draw
+    seed         makes everything reproducible; name, command, left_out: said in the report
+    workers      processes that share the work; None: this one alone (others start by importing the main module again, so a script
+                 that gives a number here needs ``if __name__ == "__main__"``)
+    keep         called with what proofs of the chief figures can be made from: answers and cases, which the report does not have
+    progress     called with (what is being done, how far, of how many)
+    """
+    gates = [parse_gate(text) for text in fail_on]
+    if not 0 < target < 1:
+        raise InvalidInput(f"target is a share between 0 and 1, got {target!r}")
+    given = load_model(model)
+    rows = _cases(data, given)
+    units = Units.standard(rows) if standardize else Units.own(given.dimension)
+    audited, cases = units.model(given), units.into(rows)
+    listed = _listed(services, compare)
+    work = _Work(audited, cases, listed, np.random.default_rng(seed), progress or (lambda *_: None))
+    numbers = tuple(answers) if answers is not None else checkpoints(given.dimension, len(cases))
+    looks = Looks(numbers, orders, judged, seed)
+    with one_thread(), process_pool(workers) as pool:
+        known = work.known()
+        curves = work.curves(looks, pool)
+        quotas = tuple(
+            quota(curve, target, _requests(known, curve.service)) for curve in curves if curve.population == "all"
+        )
+        compared = work.defences(quotas[0], pool) if defences and listed[0].service.explains else None
+    work.show("drawing maps", 0, 1)
+    drawn = draw_maps(given, rows, listed[0].service, units, maps, work.chance())
+    report = AuditReport(
+        subject=_subject(given, rows, name, standardize, left_out),
+        services=tuple(entry.described for entry in listed),
+        known=known,
+        curves=curves,
+        headline=_headline(known[0], curves),
+        quotas=quotas,
+        maps=drawn,
+        proof=worked_proof(drawn[0]) if drawn else None,
+        defences=compared,
+        gates=(),
+        findings=(),
+        advice=(),
+        provenance=_provenance(seed, command),
+    )
+    if keep is not None:
+        for evidence in work.evidence(report, looks, [gate.answers for gate in gates if gate.answers is not None]):
+            keep(evidence)
+    return with_findings(replace(report, gates=tuple(judge(gate, report) for gate in gates)))
+
+
+@dataclass(frozen=True)
+class Looks:
+    """How often, at how many cases and after how many answers it is looked what is determined; `seed`: in which orders."""
+
+    answers: tuple[int, ...]
+    orders: int
+    judged: int
+    seed: int
+
+    def options(self, population: Population) -> dict[str, Any]:
+        """The arguments of `determined_curve` and `first_order`; every service meets the same cases in the same orders."""
+        return {
+            "answers": self.answers,
+            "orders": self.orders,
+            "judged": self.judged,
+            "rng": self.seed + (population == "denied"),
+        }
+
+
+@dataclass(frozen=True)
+class Listed:
+    """A service and how the report calls it."""
+
+    service: Service
+    described: AuditedService
+
+
+@dataclass(frozen=True, eq=False)
+class _Work:
+    """The parts that take time, each with chance of its own: leaving one out does not change the others."""
+
+    model: LinearModel
+    cases: FloatArray
+    listed: Sequence[Listed]
+    rng: np.random.Generator
+    show: Callable[..., None]
+
+    def chance(self) -> np.random.Generator:
+        return self.rng.spawn(1)[0]
+
+    def known(self) -> tuple[UntilKnown, ...]:
+        found = []
+        for i, (entry, own) in enumerate(zip(self.listed, self.chance().spawn(len(self.listed)), strict=True)):
+            self.show("rebuilding the model", i, len(self.listed))
+            found.append(until_known(self.model, self.cases, entry.service, entry.described.id, rng=own))
+        return tuple(found)
+
+    def curves(self, looks: Looks, pool: Executor | None) -> tuple[Curve, ...]:
+        jobs: list[tuple[Listed, Population]] = [(entry, "all") for entry in self.listed]
+        if self.listed[0].service.explains and (self.model.hyperplane.labels(self.cases) == NO).any():
+            jobs.append((self.listed[0], "denied"))
+        found = []
+        for i, (entry, population) in enumerate(jobs):
+            self.show("counting what is determined", i, len(jobs))
+            found.append(
+                determined_curve(
+                    self.model, self.cases, entry.service, entry.described.id, population=population, workers=pool,
+                    **looks.options(population),
+                )
+            )  # fmt: skip
+        return tuple(found)
+
+    def evidence(self, report: AuditReport, looks: Looks, asked: Sequence[int]) -> Iterator[Evidence]:
+        """The first order of every audited service, and of decisions alone, where the report quotes it."""
+        for entry in self.listed:
+            described = entry.described
+            if described.role == "comparison" and described.explains:
+                continue
+            curve, allowed = report.curve_of(described.id), report.quota_of(described.id)
+            assert curve is not None
+            order = first_order(self.model, self.cases, entry.service, **looks.options("all"))
+            wanted = {report.headline, *asked, *([] if allowed is None else [allowed.answers])}
+            for answers in sorted(wanted.intersection(curve.answers)):
+                share = curve.first[curve.answers.index(answers)]
+                yield Evidence(described.id, answers, order.log(answers), order.judged, share)
+
+    def defences(self, allowed: Quota, pool: Executor | None) -> Defences:
+        self.show("comparing defences", 0, 1)
+        entry = self.listed[0]
+        return compare_defences(
+            self.model, self.cases, entry.service, entry.described.id, rng=self.chance(), quota=allowed, pool=pool,
+            progress=lambda done, total: self.show("comparing defences", done, total),
+        )  # fmt: skip
+
+
+def _cases(data: Any, model: LinearModel) -> FloatArray:
+    rows = data if isinstance(data, np.ndarray | list | tuple) else in_order(data, model.features, "data")
+    cases = as_rows(as_numbers(rows, "data"), model.dimension, "data")
+    if len(cases) < LEAST_CASES:
+        raise InvalidInput(
+            f"data has {len(cases)} cases; an audit needs at least {LEAST_CASES} to say anything about them"
+        )
+    return cases
+
+
+def _listed(services: Iterable[str | Mechanism | Service], compare: bool) -> list[Listed]:
+    if isinstance(services, str | Mechanism | Service):
+        services = [services]
+    asked = [_service(entry) for entry in services]
+    if not asked:
+        raise InvalidInput('name at least one service to audit, e.g. "l1"')
+    specs = [service.spec for service in asked]
+    others = [Service.parse(text) for text in COMPARED if compare and text not in specs]
+    entries = []
+    for number, service in enumerate([*asked, *others], start=1):
+        role: Literal["audited", "also audited", "comparison"] = "comparison"
+        if number <= len(asked):
+            role = "audited" if number == 1 else "also audited"
+        published = (
+            None if not service.explains or service.mechanism is None else service.published or service.mechanism
+        )
+        described = AuditedService(
+            id=f"s{number}",
+            name=service.name or name_of(service),
+            short=short_name_of(service),
+            spec=service.spec,
+            role=role,
+            explains=service.explains,
+            published=None if published is None else published.to_dict(),
+        )
+        entries.append(Listed(service, described))
+    return entries
+
+
+def _service(entry: str | Mechanism | Service) -> Service:
+    if isinstance(entry, Service):
+        return entry
+    return Service(entry) if isinstance(entry, Mechanism) else Service.parse(entry)
+
+
+def _requests(known: Sequence[UntilKnown], id: str) -> int | None:
+    return next((row.answers for row in known if row.service == id), None)
+
+
+def _headline(known: UntilKnown, curves: Sequence[Curve]) -> int:
+    """Half of the answers that give the model away, or the nearest number that was looked at."""
+    half = max(1, -(-(known.answers or 1) // 2))
+    numbers = curves[0].answers
+    return min(numbers, key=lambda n: (abs(n - half), n))
+
+
+def _subject(model: LinearModel, rows: FloatArray, name: str, standardize: bool, left_out: int) -> Subject:
+    written = json.dumps(to_entries(model), indent=2, allow_nan=False) + "\n"
+    return Subject(
+        model=model.source or "linear model",
+        features=model.features or tuple(f"x{i}" for i in range(model.dimension)),
+        classes=model.classes,
+        threshold=model.threshold,
+        data=name,
+        cases=len(rows),
+        cases_left_out=left_out,
+        yes_share=float(np.mean(model.hyperplane.labels(rows) == YES)),
+        units="standard deviations" if standardize else "as given",
+        model_sha256=hashlib.sha256(written.encode()).hexdigest(),
+        data_sha256=hashlib.sha256(np.ascontiguousarray(rows, dtype="<f8").tobytes()).hexdigest(),
+    )
+
+
+def _provenance(seed: int, command: str | None) -> Provenance:
+    return Provenance(
+        _version("overexplain"), platform.python_version(), {n: _version(n) for n in PACKAGES}, seed, command
+    )
+
+
+def _version(package: str) -> str:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return "not installed"

@@ -1,0 +1,125 @@
+"""What a log promises, held against models: which of them keep every fact.
+
+The audited model gave the answers, so it must keep what they promise under the published terms; if it does not, the service breaks
+its own terms, and nobody who believes them can know anything for certain. Models are rows (a, b) of float64 numbers.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import final
+
+import numpy as np
+
+from overexplain.geometry.arrays import BoolArray, FloatArray
+from overexplain.geometry.norm import UNIT_ROUNDOFF, Norm
+from overexplain.knowledge.facts import Facts, Flips, OffPlane, OnPlane, OnSide, Secret, Steepest, lengths_in
+
+
+def first_facts(facts: Facts, count: int) -> Facts:
+    """The facts of a log's first `count` rows."""
+    kept = facts.rows < count
+    explained = tuple(fact for fact in facts.explained if fact.row < count)
+    norms, secrets = lengths_in(explained)
+    return replace(
+        facts,
+        rows=facts.rows[kept],
+        points=facts.points[kept],
+        sides=facts.sides[kept],
+        explained=explained,
+        unsided=tuple(row for row in facts.unsided if row < count),
+        norms=norms,
+        secrets=secrets,
+    )
+
+
+@final
+class Promised:
+    """Facts as rows L·(a, b) ≥ r·t + ρ·s, with t and s the lengths of a, or the secret reach, that each is measured in.
+
+    >>> from overexplain.knowledge.facts import read_facts
+    >>> from overexplain.log.querylog import QueryLog
+    >>> log = QueryLog()
+    >>> log.add_label([[0.0, 0.0], [4.0, 0.0]], [-1, 1])
+    0
+    >>> Promised(read_facts(log, 2, log.labels)).kept_by(np.array([[1.0, 0.0, 2.0], [0.0, 1.0, 2.0]]))
+    array([ True, False])
+    """
+
+    def __init__(self, facts: Facts) -> None:
+        self._lengths = facts.lengths
+        self._rows: list[FloatArray] = [facts.queries()]
+        self._shares: list[FloatArray] = [np.zeros((len(facts.rows), len(self._lengths)))]
+        for fact in facts.explained:
+            self._add(fact)
+        self._matrix, self._weights = np.vstack(self._rows), np.vstack(self._shares)
+        secrets = [i for i, length in enumerate(self._lengths) if isinstance(length, Secret)]
+        self._secret = {i: self._weights[:, i] != 0 for i in secrets}
+
+    def _add(self, fact: OnSide | OnPlane | Steepest | Flips | OffPlane) -> None:
+        if isinstance(fact, OnSide):
+            self._row(fact.side * np.append(fact.point, -1.0), fact.margin, fact.norm)
+        elif isinstance(fact, OnPlane):
+            plane = np.append(fact.point, -1.0)
+            self._row(plane, -fact.tolerance, fact.norm)
+            self._row(-plane, -fact.tolerance, fact.norm)
+        elif isinstance(fact, Steepest):
+            self._row(-fact.side * np.append(fact.step, 0.0), fact.steepness, fact.norm)
+        elif isinstance(fact, Flips):
+            own, across = (np.append(point, -1.0) for point in (fact.point, fact.explanation))
+            self._row(fact.side * (fact.share * own - across), 0.0, None)
+        else:
+            self._row(fact.behind, -fact.tolerance, fact.norm, fact.radius, fact.ball)
+            if fact.tight:
+                self._row(-fact.behind, -fact.tolerance, fact.norm, -fact.radius, fact.ball)
+            own = fact.side * np.append(fact.point, -1.0)
+            if fact.margin is not None:
+                self._row(own, fact.margin, fact.norm, -fact.radius, fact.ball)
+            self._row(own, 0.0, None)
+
+    def _row(
+        self, row: FloatArray, share: float, norm: Norm | None, reach: float = 0.0, ball: Norm | Secret | None = None
+    ) -> None:
+        shares = np.zeros(len(self._lengths))
+        if norm is not None:
+            shares[self._lengths.index(norm)] += share
+        if ball is not None:
+            shares[self._lengths.index(ball)] += reach
+        self._rows.append(row[None, :])
+        self._shares.append(shares[None, :])
+
+    def spares(self, models: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """(by how much every model (row) keeps each fact, how large the numbers in that are); negative: it breaks it."""
+        values = models @ self._matrix.T
+        sizes = np.abs(models) @ np.abs(self._matrix.T)
+        measured = np.zeros((len(models), len(self._lengths)))
+        for i, length in enumerate(self._lengths):
+            if not isinstance(length, Secret):
+                measured[:, i] = length.dual(models[:, :-1])
+        spare = values - measured @ self._weights.T
+        sizes += np.abs(measured) @ np.abs(self._weights.T)
+        for i, rows in self._secret.items():
+            # A secret reach r ≥ 0 is the least that the rows which ask for one leave; then the others must allow it.
+            asks = self._weights[:, i] < 0
+            least = np.maximum(0.0, (spare[:, asks] / self._weights[asks, i]).max(axis=1, initial=0.0))
+            spare[:, rows] -= least[:, None] * self._weights[rows, i]
+            sizes[:, rows] += least[:, None] * np.abs(self._weights[rows, i])
+        return spare, sizes
+
+    def kept_by(self, models: FloatArray) -> BoolArray:
+        """True for every model (row) that keeps all facts, but for the rounding of this very computation."""
+        spare, sizes = self.spares(models)
+        rounding = 16 * (self._matrix.shape[1] + 8) * UNIT_ROUNDOFF
+        return np.asarray((spare >= -rounding * sizes).all(axis=1))
+
+    def slopes(self, model: FloatArray) -> FloatArray:
+        """For each fact (row) how its spare changes with the model; a secret reach is taken to stay."""
+        lengths = np.zeros((len(self._lengths), len(model)))
+        for i, length in enumerate(self._lengths):
+            if not isinstance(length, Secret):
+                lengths[i, :-1] = length.maximizer(model[:-1])
+        return np.asarray(self._matrix - self._weights @ lengths)
+
+    def at_length_one(self) -> tuple[FloatArray, FloatArray]:
+        """(L, r) with L·(a, b) ≥ r for models whose lengths are all 1."""
+        return self._matrix, np.asarray(self._weights.sum(axis=1))

@@ -1,0 +1,60 @@
+"""The units an audit counts in: the data's own, or standard deviations of the data."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from overexplain.geometry.arrays import FloatArray
+from overexplain.geometry.hyperplane import Hyperplane
+from overexplain.models.linear import LinearModel
+
+
+@dataclass(frozen=True, eq=False)
+class Units:
+    """audited = (own − centre) / scale, feature by feature."""
+
+    centre: FloatArray
+    scale: FloatArray
+
+    @staticmethod
+    def own(dimension: int) -> Units:
+        """The data's own units."""
+        return Units(np.zeros(dimension), np.ones(dimension))
+
+    @staticmethod
+    def standard(rows: FloatArray) -> Units:
+        """Standard deviations from the mean; a column that never varies keeps its own unit.
+
+        >>> units = Units.standard(np.array([[1.0, 7.0], [3.0, 7.0]]))
+        >>> units.into(np.array([[5.0, 8.0]])).tolist()
+        [[3.0, 1.0]]
+        """
+        deviation = rows.std(axis=0)
+        return Units(rows.mean(axis=0), np.where(deviation > 0, deviation, 1.0))
+
+    def into(self, rows: FloatArray) -> FloatArray:
+        """Rows of the data in the audited units."""
+        return np.asarray((rows - self.centre) / self.scale)
+
+    def back(self, rows: FloatArray) -> FloatArray:
+        """Rows in the audited units as the data has them."""
+        return np.asarray(rows * self.scale + self.centre)
+
+    def model(self, model: LinearModel) -> LinearModel:
+        """The same classifier of cases in the audited units.
+
+        >>> units = Units(np.array([1.0]), np.array([2.0]))
+        >>> moved = units.model(LinearModel(Hyperplane([3.0], 9.0))).hyperplane
+        >>> moved.normal.tolist(), moved.offset
+        ([6.0], 6.0)
+        """
+        plane = model.hyperplane
+        moved = Hyperplane(plane.normal * self.scale, plane.offset - float(plane.normal @ self.centre))
+        return replace(model, hyperplane=moved)
+
+    def of(self, features: tuple[int, ...]) -> Units:
+        """The units of some of the features."""
+        chosen = list(features)
+        return Units(self.centre[chosen], self.scale[chosen])

@@ -1,0 +1,169 @@
+"""What it takes an outsider who chooses the questions to rebuild a model: computed beforehand, and carried out."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Final
+
+import numpy as np
+
+from overexplain.auditing.audit_report import UntilKnown
+from overexplain.auditing.rebuilt import Rebuilt, compare
+from overexplain.errors import ExtractionFailed, OverexplainError
+from overexplain.extraction.extract import extract
+from overexplain.extraction.labels.floors import information_bound, predicted_labels
+from overexplain.extraction.result import Extraction, Spent
+from overexplain.geometry.arrays import FloatArray
+from overexplain.geometry.hyperplane import Hyperplane
+from overexplain.geometry.mechanism import Mechanism
+from overexplain.models.linear import LinearModel
+from overexplain.oracles.services import Service
+
+ACCURACY: Final = 1e-6
+"""To this angle, in radians, decisions alone are to find the model; exact explanations find it to rounding."""
+
+SPREAD: Final = 3.0
+"""Made-up cases stay within so many standard deviations of the average."""
+
+RUNS: Final = 3
+
+
+def until_known(
+    model: LinearModel,
+    rows: FloatArray,
+    service: Service,
+    id: str,
+    *,
+    rng: np.random.Generator,
+    accuracy: float = ACCURACY,
+    runs: int = RUNS,
+) -> UntilKnown:
+    """What rebuilding the model takes under a service: the median of a few runs beside theory, the minimum and the paper.
+
+    >>> model = LinearModel(Hyperplane([3.0, 4.0, 1.0], 10.0))
+    >>> rows = np.random.default_rng(0).normal(3.0, 1.0, (50, 3))
+    >>> found = until_known(model, rows, Service.parse("l1"), "s1", rng=np.random.default_rng(0))
+    >>> found.computed, found.explanations, found.labels, found.minimum, found.paper_explanations
+    (3, 3, 1, 3, 4)
+    """
+    box = around(rows)
+    tried = [_try(model, rows, service, accuracy, box, own) for own in rng.spawn(runs)]
+    done = sorted((run for run in tried if isinstance(run, Rebuilt)), key=lambda run: run.found.spent.requests)
+    # The published procedure asks wherever it likes: it is run from a start of its own, with no limits.
+    paper = _as_printed(service.oracle(model, rows, rng), service, accuracy, rng)
+    median = done[(len(done) - 1) // 2] if 2 * len(done) > runs else None
+    minimum, minimum_is = _minimum(service, median, model.dimension, accuracy)
+    same = None if median is None else median.agreement
+    return UntilKnown(
+        service=id,
+        computed=_computed(service, model.hyperplane, accuracy),
+        explanations=None if median is None else median.found.spent.explanations,
+        labels=None if median is None else median.found.spent.labels,
+        low=done[0].found.spent.requests if done else None,
+        high=done[-1].found.spent.requests if done else None,
+        runs=runs,
+        minimum=minimum,
+        minimum_is=minimum_is,
+        paper_explanations=None if paper is None else paper.explanations,
+        paper_labels=None if paper is None else paper.labels,
+        accuracy=None if service.is_plain and service.explains else accuracy,
+        method="" if median is None else median.found.method,
+        angle_error=None if median is None else median.angle_error,
+        error_bound=None if median is None else median.found.error_bound,
+        agreement=None if same is None else same.share,
+        constant_agreement=None if same is None else same.floor,
+        failed=None if median is not None else next(str(run) for run in tried if not isinstance(run, Rebuilt)),
+    )
+
+
+def around(rows: FloatArray, spread: float = SPREAD) -> tuple[FloatArray, FloatArray]:
+    """The box of made-up cases that look like these: within `spread` standard deviations of the average.
+
+    >>> low, high = around(np.array([[0.0, 5.0], [2.0, 5.0]]))
+    >>> low.tolist(), high.tolist()
+    ([-2.0, 2.0], [4.0, 8.0])
+    """
+    centre, deviation = rows.mean(axis=0), rows.std(axis=0)
+    deviation = np.where(deviation > 0, deviation, np.maximum(np.abs(centre) / 5, _tiny(deviation)))
+    return centre - spread * deviation, centre + spread * deviation
+
+
+def _tiny(deviation: FloatArray) -> float:
+    """A width for a column that is 0 throughout: that of the narrowest other one."""
+    return float(deviation[deviation > 0].min(initial=1.0))
+
+
+def _try(
+    model: LinearModel,
+    rows: FloatArray,
+    service: Service,
+    accuracy: float,
+    box: tuple[FloatArray, FloatArray],
+    rng: np.random.Generator,
+) -> Rebuilt | OverexplainError:
+    oracle = service.oracle(model, rows, rng)
+    try:
+        exact = service.is_plain and service.explains
+        found = extract(oracle, rng=rng) if exact else _proved(oracle, accuracy, box, rng)
+    except OverexplainError as error:
+        return error
+    return compare(found, model.hyperplane, oracle.mechanism, found.log, rows)
+
+
+def _proved(oracle: Any, accuracy: float, box: tuple[FloatArray, FloatArray], rng: np.random.Generator) -> Extraction:
+    """The first way whose own bound reaches the accuracy: whoever cannot tell how good his copy is goes on asking."""
+    failure: OverexplainError | None = None
+    for strategy in ("auto", "warm", "labels"):
+        try:
+            found = extract(oracle, strategy=strategy, accuracy=accuracy, bounds=box, rng=rng)
+        except OverexplainError as error:
+            failure = failure or error
+            continue
+        if found.error_bound is not None and found.error_bound <= accuracy:
+            return found
+    raise failure or ExtractionFailed(f"no way led to an angle that is proved to be within {accuracy:g} rad")
+
+
+def _as_printed(oracle: Any, service: Service, accuracy: float, rng: np.random.Generator) -> Spent | None:
+    """What the paper's procedure spends on the same service; None if it treats no such service."""
+    terms: Mechanism | None = oracle.mechanism
+    if not service.is_plain or (terms is not None and (terms.distance is None or terms.radius is None)):
+        return None
+    try:
+        if terms is None:  # for decisions alone the paper refers to Lowd and Meek
+            return extract(oracle, strategy="lowd-meek", accuracy=accuracy, rng=rng).spent
+        return extract(oracle, strategy="paper", rng=rng).spent
+    except OverexplainError:
+        return None
+
+
+def _computed(service: Service, plane: Hyperplane, accuracy: float) -> int | None:
+    """Answers that theory predicts before any is asked: dim span K (Theorems A and C), or what labels take; None: no theorem."""
+    if not service.explains:
+        return math.ceil(predicted_labels(plane.dimension, accuracy))
+    if not service.is_plain or service.mechanism is None or service.mechanism.distance is None:
+        return None
+    published = service.published or service.mechanism
+    if published.distance is None:
+        return None
+    return cone_dimension(service.mechanism, plane) + int(published.radius is None)
+
+
+def cone_dimension(mechanism: Mechanism, plane: Hyperplane) -> int:
+    """dim span K(w) for the step w that the service takes: explanations that the model's own shape asks for.
+
+    >>> from overexplain.geometry.norms import l1, l2
+    >>> plane = Hyperplane([1.0, 2.0, 3.0], 0.0)
+    >>> cone_dimension(Mechanism(l1), plane), cone_dimension(Mechanism(l2), plane)
+    (3, 1)
+    """
+    assert mechanism.distance is not None
+    return mechanism.distance.normal_cone(mechanism.distance.maximizer(plane.normal)).dimension
+
+
+def _minimum(service: Service, median: Rebuilt | None, dimension: int, accuracy: float) -> tuple[int | None, Any]:
+    if not service.explains:
+        return math.ceil(information_bound(dimension, accuracy)), "information bound"
+    if service.is_plain and median is not None and median.minimum is not None:
+        return median.minimum, "theorem"
+    return None, None

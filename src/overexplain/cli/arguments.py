@@ -1,0 +1,105 @@
+"""The arguments and options that commands share, and what a command is; kept free of heavy imports, for --help."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from typer import Option
+
+from overexplain.cli.options import read_radius, read_slack
+
+Work = Callable[[], int | None]
+"""What a command line asks for; it gives back the exit code, if that is not 0."""
+
+Seed = Annotated[int, Option(min=0, max=2**32 - 1, help="Makes the output reproducible.")]
+AsJson = Annotated[bool, Option("--json", help="Print one JSON object and nothing else.")]
+LogFile = Annotated[Path, typer.Argument(metavar="LOG.jsonl", help="What a service was asked, and what it said.")]
+Distance = Annotated[
+    str | None, Option(metavar="NORM", help="What explanations minimise, where the log does not say: l1, l2, ...")
+]
+Tolerance = Annotated[float | None, Option(help="With --distance: how far off explanations may be.")]
+Slack = Annotated[
+    Any, Option(parser=read_slack, metavar="S|any", help="With --distance: too long by a factor up to 1 + S.")
+]
+Robustness = Annotated[str | None, Option(metavar="NORM", help="With --distance: the ball around robust explanations.")]
+Radius = Annotated[
+    Any, Option(parser=read_radius, metavar="R|secret", help="With --distance: the radius of that ball.")
+]
+TimeLimit = Annotated[float | None, Option(min=0, metavar="SECONDS", help="Then leave the rest undecided.")]
+
+
+ServiceDistance = Annotated[
+    str | None, Option(metavar="NORM", help="What the service minimises: l1, l2, linf, or lp:1.5 etc.")
+]
+ServiceBall = Annotated[str | None, Option(metavar="NORM", help="Robust service: the ball around an answer.")]
+ServiceRadius = Annotated[float | None, Option(help="Robust service: the radius of that ball.")]
+Imitate = Annotated[
+    str | None, Option(metavar="NAME", help="A service as people run it: solver, wachter, nice, ... (with --data).")
+]
+Degrade = Annotated[
+    list[str] | None,
+    Option(
+        metavar="SPEC", help="What is wrong with it: rounded:2, noisy:0.1, one-sided, ... Several are applied in turn."
+    ),
+]
+Data = Annotated[
+    Path | None, Option(metavar="ROWS", help="A .csv, .jsonl or .parquet file with rows, by feature name.")
+]
+
+
+AnyModel = Annotated[
+    Path, typer.Argument(metavar="MODEL", help="A coefficient file (.json, .csv), or a .skops or .onnx file.")
+]
+Threshold = Annotated[float | None, Option(metavar="P", help="Yes from this probability on, not from the model's own.")]
+AllowPickle = Annotated[
+    bool, Option("--allow-pickle", help="Read pickles, too: opening one may run whatever code is in it.")
+]
+
+
+class WrongUsage(Exception):
+    """The command line cannot be understood; the message says what is wrong and where to look."""
+
+
+class Strategy(StrEnum):
+    """How to rebuild the model."""
+
+    auto = "auto"
+    cone = "cone"
+    points = "points"
+    paper = "paper"
+    revealed = "revealed"
+    approach = "approach"
+    chain = "chain"
+    warm = "warm"
+    average = "average"
+    labels = "labels"
+    labels_anchor = "labels-anchor"
+    labels_lift = "labels-lift"
+    labels_far = "labels-far"
+    lowd_meek = "lowd-meek"
+
+
+class Ties(StrEnum):
+    """Which of several equally near explanations the service gives."""
+
+    first = "first"
+    random = "random"
+
+
+class Level(StrEnum):
+    """How much of what robust explanations say is used, from little to all."""
+
+    paper = "paper"
+    perspective = "perspective"
+    shared = "shared"
+    exact = "exact"
+
+
+Robust = Annotated[
+    Level,
+    Option(help="How much of robust explanations is used. exact: all, which leaves the fewest points undecided."),
+]

@@ -1,0 +1,114 @@
+"""`overexplain audit`: a model and its cases in, one report out."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import typer
+
+from overexplain._files import replacing
+from overexplain.auditing.audit import audit
+from overexplain.auditing.audit_report import AuditReport
+from overexplain.auditing.determining.evidence import Evidence
+from overexplain.cli.output import bar, processors
+from overexplain.cli.policy import Policy
+from overexplain.cli.proofs import refuse_used_folder, write_evidence
+from overexplain.cli.services import read_cases
+from overexplain.errors import InvalidInput
+from overexplain.models.load import load_model
+from overexplain.report.render import refuse_unknown_kind, render
+
+GATE_FAILED = 1
+
+
+@dataclass(frozen=True)
+class Request:
+    """What the command line asked for; `policy` has what may also stand in a policy file, both together."""
+
+    model: Path
+    data: Path
+    policy: Policy
+    reports: tuple[Path, ...]
+    proofs: Path | None
+    threshold: float | None
+    allow_pickle: bool
+    as_json: bool
+
+
+def run_audit(request: Request) -> int:
+    """Read, audit, write, print; 1 if a gate failed."""
+    _refuse_odd_files(request)
+    model = load_model(request.model, threshold=request.threshold, allow_pickle=request.allow_pickle)
+    cases, left_out = read_cases(request.data, model)
+    kept: list[Evidence] = []
+    with bar("auditing") as show:
+        report = audit(
+            model,
+            cases,
+            **request.policy.options,
+            name=request.data.name,
+            left_out=left_out,
+            command=_command(request),
+            keep=kept.append if request.proofs is not None else None,
+            workers=processors(cases.size),
+            progress=show,
+        )
+    if request.proofs is not None:
+        write_evidence(request.proofs, kept, report)
+    write_reports(report, request.reports)
+    if request.as_json:
+        typer.echo(report.to_json())
+    else:
+        _print(report, request)
+    return 0 if report.passed else GATE_FAILED
+
+
+def write_reports(report: AuditReport, paths: Sequence[Path]) -> None:
+    """Write the report in the form that every name asks for; a reader sees the old file or the whole new one."""
+    for path in paths:
+        text = render(report, path)
+        with replacing(path) as beside, beside.open("x", encoding="utf-8", newline="") as file:
+            file.write(text)
+
+
+def _refuse_odd_files(request: Request) -> None:
+    """Before any work: reports have endings that are known, and nothing that is read is written over."""
+    for path in request.reports:
+        refuse_unknown_kind(path)
+    written = [path.resolve() for path in request.reports]
+    if len(set(written)) < len(written) or {request.model.resolve(), request.data.resolve()} & set(written):
+        raise InvalidInput("MODEL, --data and every --report must be different files")
+    if request.proofs is not None:
+        refuse_used_folder(request.proofs)
+
+
+def _command(request: Request) -> str:
+    """The command line to repeat the audit, without the folders of its files: those are nobody else's business."""
+    words = ["overexplain", "audit", request.model.name, "--data", request.data.name, *request.policy.as_options()]
+    if request.threshold is not None:
+        words += ["--threshold", repr(request.threshold)]
+    return shlex.join(words)
+
+
+def _print(report: AuditReport, request: Request) -> None:
+    from overexplain.report.audit_terminal import print_audit
+    from overexplain.report.terminal import terminal
+
+    console = terminal()
+    print_audit(report, console)
+    console.print()
+    for path in request.reports:
+        opens = " (opens offline)" if path.suffix.lower() == ".html" else ""
+        console.print(f"report: {path}{opens}", soft_wrap=True)
+    if request.proofs is not None:
+        console.print(f"proofs: {request.proofs}", soft_wrap=True)
+        given = next((path for path in request.reports if path.suffix.lower() == ".json"), Path("audit.json"))
+        console.print(
+            f"check:  overexplain verify {shlex.quote(str(request.proofs))} --report {shlex.quote(str(given))}",
+            soft_wrap=True,
+        )
+    if not report.passed:
+        console.print("exit code 1: a gate failed")

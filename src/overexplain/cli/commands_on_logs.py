@@ -1,0 +1,226 @@
+"""The commands that begin with a log or what was made from one: certify, map, verify, monitor."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from typer import Option
+
+from overexplain.cli.arguments import (
+    AsJson,
+    Distance,
+    Level,
+    LogFile,
+    Radius,
+    Robust,
+    Robustness,
+    Seed,
+    Slack,
+    TimeLimit,
+    Tolerance,
+    Work,
+    WrongUsage,
+)
+from overexplain.cli.options import SECRET, read_ranges, read_size
+
+
+def monitor(
+    log: Annotated[Path, typer.Argument(metavar="LOG", help="What was asked and answered: .jsonl, .csv or .parquet.")],
+    by: Annotated[
+        str, Option(metavar="client|none", help="Look at every client apart, or at all together.")
+    ] = "client",
+    mapping: Annotated[
+        list[str] | None, Option("--map", metavar="NAME=COLUMN,...", help="Which column is what: client=client_id,...")
+    ] = None,
+    model: Annotated[Path | None, Option(metavar="MODEL", help="The model itself, for margins.")] = None,
+    reference: Annotated[
+        Path | None, Option(metavar="CASES", help="The decisions that matter; else the log's own.")
+    ] = None,
+    distance: Distance = None,
+    robustness: Robustness = None,
+    radius: Radius = None,
+    tolerance: Tolerance = None,
+    slack: Slack = "0",
+    detail: Annotated[int, Option(min=0, help="How many clients to look at closely.")] = 20,
+    quota: Annotated[int | None, Option(min=1, help="Raise an alarm for clients that come near it.")] = None,
+    fail_on: Annotated[
+        list[str] | None,
+        Option(metavar="GATE", help='End with exit code 1 if so: "determined>60%", recoverable, alarm.'),
+    ] = None,
+    seed: Seed = 0,
+    as_json: AsJson = False,
+) -> Work:
+    """Say what a log has given away, to whom, and who asks oddly.
+
+    Per client and pooled: known boundary points, determined decisions, when the model became recoverable, alarms.
+    """
+    _refuse_lonely_terms(distance, tolerance, slack, robustness, radius)
+    if by not in ("client", "none"):
+        raise WrongUsage(f"--by is client or none, not {by!r}; see overexplain monitor --help")
+
+    def work() -> int:
+        from overexplain.cli.monitor import Request, run_monitor
+        from overexplain.cli.terms import Terms
+
+        terms = Terms(distance, tolerance, slack, robustness, radius)
+        who = None if by == "none" else by
+        request = Request(
+            log, who, tuple(mapping or ()), model, reference, terms, detail, quota, tuple(fail_on or ()), seed, as_json
+        )
+        return run_monitor(request)
+
+    return work
+
+
+def certify(
+    log: LogFile,
+    points: Annotated[Path, typer.Argument(metavar="POINTS", help="A .csv, .jsonl or .parquet file, by feature name.")],
+    output: Annotated[
+        Path | None, Option("--output", "-o", metavar="VERDICTS.csv", help="Save the verdict on every point here.")
+    ] = None,
+    proofs: Annotated[Path | None, Option(metavar="PROOFS.jsonl", help="Save a proof of every verdict here.")] = None,
+    distance: Distance = None,
+    robustness: Robustness = None,
+    radius: Radius = None,
+    tolerance: Tolerance = None,
+    slack: Slack = "0",
+    robust: Robust = Level.shared,
+    time_limit: TimeLimit = None,
+    as_json: AsJson = False,
+) -> Work:
+    """Say which decisions a log already determines.
+
+    A point is YES or NO if every linear model that fits the log says so, UNKNOWN if two of them disagree. The model
+    itself is not needed. Proofs can be checked by: overexplain verify.
+    """
+    _refuse_lonely_terms(distance, tolerance, slack, robustness, radius)
+
+    def work() -> None:
+        from overexplain.cli.certify import Request, run_certify
+        from overexplain.cli.terms import Terms
+
+        terms = Terms(distance, tolerance, slack, robustness, radius)
+        run_certify(Request(log, points, output, proofs, terms, robust.value, time_limit, as_json))
+
+    return work
+
+
+def draw_map(
+    log: LogFile,
+    features: Annotated[
+        str | None, Option(metavar="ACROSS,UP", help="The two features to vary, by name or number (from 0).")
+    ] = None,
+    at: Annotated[
+        Path | None, Option(metavar="POINT.json", help="Hold the others here, not at the log's medians.")
+    ] = None,
+    size: Annotated[
+        Any, Option(parser=read_size, metavar="COLSxROWS", help="How fine (61x31; pictures 121x121).")
+    ] = None,
+    ranges: Annotated[
+        Any,
+        Option("--range", parser=read_ranges, metavar="LOW:HIGH,LOW:HIGH", help="From where to where, across and up."),
+    ] = None,
+    output: Annotated[
+        Path | None, Option("--output", "-o", metavar="MAP.svg|MAP.png", help="Draw a picture instead of letters.")
+    ] = None,
+    distance: Distance = None,
+    robustness: Robustness = None,
+    radius: Radius = None,
+    tolerance: Tolerance = None,
+    slack: Slack = "0",
+    robust: Robust = Level.shared,
+    time_limit: TimeLimit = None,
+    as_json: AsJson = False,
+) -> Work:
+    """Draw what a log gives away, in the plane of two features.
+
+    Where every model that fits the log says Yes, where every one says No, and where it is still open. All other
+    features are held.
+    """
+    _refuse_lonely_terms(distance, tolerance, slack, robustness, radius)
+
+    def work() -> None:
+        from overexplain.cli.map import Request, run_map
+        from overexplain.cli.terms import Terms
+
+        terms = Terms(distance, tolerance, slack, robustness, radius)
+        run_map(Request(log, features, at, size, ranges, output, terms, robust.value, time_limit, as_json))
+
+    return work
+
+
+def verify(
+    proofs: Annotated[
+        Path,
+        typer.Argument(
+            metavar="PROOFS", help="One proof a line, as certify writes them; or what audit --proofs wrote."
+        ),
+    ],
+    log: Annotated[
+        Path | None,
+        typer.Argument(metavar="LOG.jsonl", help="What the proofs rest on; not for a folder, which has it."),
+    ] = None,
+    report: Annotated[
+        Path | None, Option(metavar="AUDIT.json", help="Derive this report's determined shares again, from a folder.")
+    ] = None,
+    verdicts: Annotated[
+        Path | None, Option(metavar="VERDICTS.csv", help="Every verdict in this file must have its proof.")
+    ] = None,
+    points: Annotated[
+        Path | None, Option(metavar="POINTS", help="Every proof must be about the point in its row here.")
+    ] = None,
+    distance: Distance = None,
+    robustness: Robustness = None,
+    radius: Radius = None,
+    tolerance: Tolerance = None,
+    slack: Slack = "0",
+    assume_tolerance: Annotated[
+        float | None, Option(min=0, metavar="T", help="Accept proofs that put this in place of the log's tolerances.")
+    ] = None,
+    as_json: AsJson = False,
+) -> Work:
+    """Check proofs against a log, in exact arithmetic.
+
+    Neither the model nor the program that found the proofs is needed: only the log, and fractions. Ends with exit code
+    7 if a proof is wrong or missing.
+    """
+    _refuse_lonely_terms(distance, tolerance, slack, robustness, radius)
+    if log is None and (report is None and not proofs.is_dir()):
+        raise WrongUsage(
+            "name the log that the proofs rest on: overexplain verify PROOFS LOG; see overexplain verify --help"
+        )
+    if report is not None and log is not None:
+        raise WrongUsage(
+            "--report takes a folder of proofs, which has its own logs: overexplain verify FOLDER --report AUDIT.json"
+        )
+
+    def work() -> None:
+        if log is None:
+            from overexplain.cli.verify_report import run_verify_report
+
+            run_verify_report(proofs, report, as_json)
+            return
+        from overexplain.cli.terms import Terms
+        from overexplain.cli.verify import Request, run_verify
+
+        terms = Terms(distance, tolerance, slack, robustness, radius)
+        run_verify(Request(proofs, log, verdicts, points, terms, assume_tolerance, as_json))
+
+    return work
+
+
+def _refuse_lonely_terms(
+    distance: str | None,
+    tolerance: float | None,
+    slack: float | None,
+    robustness: str | None,
+    radius: float | str | None,
+) -> None:
+    if distance is None and (tolerance is not None or slack):
+        raise WrongUsage("--tolerance and --slack need --distance, e.g. --distance l1 (only --slack any does not)")
+    if distance is None and slack is not None and (robustness is not None or radius is not None):
+        raise WrongUsage("--robustness and --radius need --distance, e.g. --distance l1 --robustness l2 --radius 0.1")
+    if (robustness is not None and radius is None) or (robustness is None and radius not in (None, 0.0, SECRET)):
+        raise WrongUsage("--robustness and --radius belong together, e.g. --robustness l2 --radius 0.1 (or secret)")

@@ -1,0 +1,183 @@
+"""`overexplain audit` as users run it: files in, reports and proofs out, exit codes."""
+
+from __future__ import annotations
+
+import json
+import xml.etree.ElementTree as ElementTree
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from overexplain.auditing.audit_report import AuditReport
+from overexplain.cli.main import run
+
+NAMES = ("age", "income", "debts", "years", "late")
+QUICK = ["--orders", "3", "--judged", "60", "--maps", "1", "--no-compare", "--no-defences"]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory) -> Path:
+    place = tmp_path_factory.mktemp("audit")
+    rng = np.random.default_rng(1)
+    rows = rng.normal(size=(200, 5)).round(3)
+    (place / "model.json").write_text(
+        json.dumps({"coefficients": dict(zip(NAMES, [0.7, -1.4, 0.3, 0.9, -0.2], strict=True)), "intercept": -0.1})
+    )
+    np.savetxt(place / "cases.csv", rows, "%.3f", ",", header=",".join(NAMES), comments="")
+    return place
+
+
+def audit(folder: Path, *options: str, quick: bool = True) -> int:
+    return run(
+        ["audit", str(folder / "model.json"), "--data", str(folder / "cases.csv"), *options, *(QUICK if quick else [])]
+    )
+
+
+def test_every_kind_of_report_is_written_and_the_terminal_gets_the_same(folder, tmp_path, capsys) -> None:
+    names = [tmp_path / f"audit.{ending}" for ending in ("html", "md", "json", "xml")]
+    options = [word for name in names for word in ("--report", str(name))]
+    assert audit(folder, "--service", "l1", *options) == 0
+    out, err = capsys.readouterr()
+    assert err == ""
+    assert all(len(line) <= 80 for line in out.splitlines() if not line.startswith(("report: ", "check: ")))
+    report = AuditReport.from_json(names[2].read_bytes())
+    assert report.known[0].explanations == report.known[0].minimum == 5
+    assert "Five answers give this model away" in out
+    assert "Five answers give this model away" in names[0].read_text(encoding="utf-8")
+    assert "Five answers give this model away" in names[1].read_text(encoding="utf-8")
+    assert ElementTree.fromstring(names[3].read_text(encoding="utf-8")).tag in ("testsuites", "testsuite")
+    assert all(f"report: {name}" in out for name in names)
+    for name in names:  # nothing of this machine, no case of the data
+        text = name.read_text(encoding="utf-8")
+        assert str(folder) not in text
+        assert str(tmp_path) not in text
+
+
+def test_the_same_seed_gives_the_same_bytes_and_another_does_not(folder, tmp_path) -> None:
+    texts = []
+    for i, seed in enumerate(("7", "7", "8")):
+        reports = [word for ending in ("html", "json") for word in ("--report", str(tmp_path / f"{i}.{ending}"))]
+        assert audit(folder, "--seed", seed, *reports) == 0
+        texts.append([(tmp_path / f"{i}.{ending}").read_bytes() for ending in ("html", "json")])
+    assert texts[0] == texts[1]
+    assert texts[0] != texts[2]
+
+
+def test_json_is_one_object_and_nothing_else(folder, capsys) -> None:
+    assert audit(folder, "--json") == 0
+    out, err = capsys.readouterr()
+    assert err == ""
+    report = AuditReport.from_json(out)
+    assert report.subject.features == NAMES
+    assert report.provenance.command is not None
+    assert str(folder) not in out
+
+
+@pytest.mark.parametrize(
+    ("gate", "code"),
+    [
+        ("determined@5>50%", 1),
+        ("determined@1>99%", 0),
+        ("answers-to-extract<6", 1),
+        ("answers-to-extract<5", 0),
+        ("quota<200", 1),
+    ],
+)
+def test_a_gate_that_fails_is_exit_code_1_and_is_said(folder, capsys, tmp_path, gate, code) -> None:
+    assert audit(folder, "--fail-on", gate, "--report", str(tmp_path / "a.xml")) == code
+    out = capsys.readouterr().out
+    assert ("GATE FAILED" in out) == (code == 1)
+    assert ("exit code 1" in out) == (code == 1)
+    suite = ElementTree.fromstring((tmp_path / "a.xml").read_text(encoding="utf-8"))
+    assert len(suite.findall(".//failure")) == code
+
+
+def test_a_policy_file_says_what_the_command_line_does_not(folder, tmp_path, capsys) -> None:
+    policy = tmp_path / "policy.toml"
+    policy.write_text(
+        '[audit]\nservices = ["l2"]\nfail_on = ["answers-to-extract<3"]\nseed = 5\norders = 2\njudged = 40\n'
+        "maps = 0\ncompare = false\ndefences = false\n"
+    )
+    assert audit(folder, "--policy", str(policy), "--json", quick=False) == 1
+    assert AuditReport.from_json(capsys.readouterr().out).provenance.seed == 5
+    assert audit(folder, "--policy", str(policy), "--service", "l1", "--seed", "6", "--json", quick=False) == 0
+    report = AuditReport.from_json(capsys.readouterr().out)
+    assert (report.provenance.seed, [service.spec for service in report.services]) == (6, ["l1"])
+    assert report.maps == ()
+
+
+def test_proofs_rederive_the_shares_of_the_report(folder, tmp_path, capsys) -> None:
+    place, report = tmp_path / "proofs", tmp_path / "audit.json"
+    options = ["--service", "l1", "--service", "labels", "--proofs", str(place), "--report", str(report)]
+    assert audit(folder, *options, "--fail-on", "determined@4>99%") in (0, 1)
+    capsys.readouterr()
+    assert run(["verify", str(place), "--report", str(report), "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    told = AuditReport.from_json(report.read_bytes())
+    assert found["hold"] is True
+    figures = {(f["service"], f["answers"]): f for f in found["figures"]}
+    assert {("s1", told.headline), ("s1", 4), ("s2", 4)} <= set(figures)
+    for (service, answers), figure in figures.items():
+        curve = told.curve_of(service)
+        assert curve is not None
+        assert figure["proved"] / figure["cases"] == curve.first[curve.answers.index(answers)]
+    assert run(["verify", str(place)]) == 0
+    assert "figures follow" in capsys.readouterr().out
+
+
+def test_a_changed_report_or_proof_is_exit_code_7(folder, tmp_path, capsys) -> None:
+    place = tmp_path / "proofs"
+    assert audit(folder, "--service", "l1", "--proofs", str(place)) == 0
+    entries = json.loads((place / "audit.json").read_text())
+    entries["curves"][0]["first"] = [share * 0.9 for share in entries["curves"][0]["first"]]
+    other = tmp_path / "other.json"
+    other.write_text(json.dumps(entries))
+    assert run(["verify", str(place), "--report", str(other)]) == 7
+    assert "the report says" in capsys.readouterr().err
+    proofs = next(place.glob("*.proofs.jsonl"))
+    lines = proofs.read_text().splitlines()
+    proofs.write_text("\n".join(lines[1:]) + "\n")
+    assert run(["verify", str(place)]) == 7
+    assert "no proof" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("options", "code", "said"),
+    [
+        (["--service", "l0"], 3, "l0"),
+        (["--service", "l1; polished:2"], 3, "polished"),
+        (["--fail-on", "safety>3"], 3, "safety"),
+        (["--target", "140%"], 3, "140%"),
+        (["--report", "audit.pdf"], 3, ".html"),
+        (["--answers", "5,x"], 2, "5,x"),
+        (["--answers", "5,4"], 3, "rise"),
+        (["--orders", "0"], 2, "orders"),
+        (["--policy", "nowhere.toml"], 3, "nowhere.toml"),
+    ],
+)
+def test_refusals_are_one_line(folder, capsys, options, code, said) -> None:
+    assert audit(folder, *options, quick=False) == code
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.count("\n") == 1
+    assert said in err
+
+
+def test_files_that_are_read_are_not_written_over(folder, tmp_path, capsys) -> None:
+    before = (folder / "model.json").read_text()
+    assert audit(folder, "--report", str(folder / "model.json")) == 3
+    assert (folder / "model.json").read_text() == before
+    (tmp_path / "something").write_text("mine")
+    assert audit(folder, "--proofs", str(tmp_path)) == 3
+    assert "new or empty folder" in capsys.readouterr().err
+
+
+def test_too_few_cases_and_odd_ones_are_refused_with_the_place(folder, tmp_path, capsys) -> None:
+    lines = (folder / "cases.csv").read_text().splitlines()
+    few, odd = tmp_path / "few.csv", tmp_path / "odd.csv"
+    few.write_text("\n".join(lines[:5]) + "\n")
+    odd.write_text("\n".join([*lines[:20], "1,2,nan,4,5"]) + "\n")
+    for path, said in ((few, "at least 10"), (odd, "debts")):
+        assert run(["audit", str(folder / "model.json"), "--data", str(path)]) == 3
+        assert said in capsys.readouterr().err
