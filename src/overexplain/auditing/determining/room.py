@@ -1,7 +1,7 @@
 """What inexact answers under one distance leave room for: a linear program that is solved for one case after the other.
 
-At t = ‖a‖* = 1 every promise is linear in v = (a, b), and ‖a‖* ≤ 1 is a·u ≤ 1 for every u of length 1. The program looks for weights
-that prove a case,
+At t = ‖a‖* = 1 every promise is linear in v = (a, b), and ‖a‖* ≤ 1 is a·u ≤ 1 for every u of length 1. The program looks for
+weights that prove a case,
 
     query = Σ weight·promise − Σ weight·cut + rest,    so that    query·v ≥ Σ weight·right − Σ weight − Σ|rest|,
 
