@@ -86,7 +86,7 @@ def test_json_round_trip_schema_and_the_published_copy_of_it() -> None:
     assert AuditReport.from_json(text) == report
     jsonschema.validate(json.loads(text), json_schema())
     published = json.loads((ROOT / "docs/schemas/audit.schema.json").read_text(encoding="utf-8"))
-    assert published == json_schema()
+    assert published == json.loads(json.dumps(json_schema()))
 
 
 def test_every_field_of_the_schema_is_documented() -> None:
