@@ -16,11 +16,11 @@ from overexplain.auditing.audit_report import (
     Defence,
     Defences,
     Gate,
-    Provenance,
     Quota,
     Subject,
     UntilKnown,
 )
+from overexplain.auditing.written import Provenance
 
 ANSWERS = (*range(1, 31), 35, 40, 50, 75, 100, 150, 200, 300, 400)
 JUDGED = 169

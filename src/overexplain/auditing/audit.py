@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import json
-import platform
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, replace
-from importlib.metadata import PackageNotFoundError, version
 from typing import Any, Final, Literal
 
 import numpy as np
@@ -18,7 +16,6 @@ from overexplain.auditing.audit_report import (
     AuditReport,
     Curve,
     Defences,
-    Provenance,
     Quota,
     Subject,
     UntilKnown,
@@ -35,6 +32,7 @@ from overexplain.auditing.units import Units
 from overexplain.auditing.until_known import until_known
 from overexplain.auditing.worked_proof import worked_proof
 from overexplain.auditing.workers import one_thread, process_pool
+from overexplain.auditing.written import provenance
 from overexplain.errors import InvalidInput
 from overexplain.geometry.arrays import FloatArray, as_rows
 from overexplain.geometry.hyperplane import NO, YES
@@ -130,7 +128,7 @@ def audit(
         gates=(),
         findings=(),
         advice=(),
-        provenance=_provenance(seed, command),
+        provenance=provenance(seed, PACKAGES, command),
     )
     if keep is not None:
         for evidence in work.evidence(report, looks, [gate.answers for gate in gates if gate.answers is not None]):
@@ -294,16 +292,3 @@ def _subject(model: LinearModel, rows: FloatArray, name: str, standardize: bool,
         model_sha256=hashlib.sha256(written.encode()).hexdigest(),
         data_sha256=hashlib.sha256(np.ascontiguousarray(rows, dtype="<f8").tobytes()).hexdigest(),
     )
-
-
-def _provenance(seed: int, command: str | None) -> Provenance:
-    return Provenance(
-        _version("overexplain"), platform.python_version(), {n: _version(n) for n in PACKAGES}, seed, command
-    )
-
-
-def _version(package: str) -> str:
-    try:
-        return version(package)
-    except PackageNotFoundError:
-        return "not installed"

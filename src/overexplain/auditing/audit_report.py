@@ -7,12 +7,11 @@ Plain numbers, texts and tuples only. A share is a number from 0 to 1, an angle 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cache
 from typing import Annotated, Any, Final, Literal
 
 import msgspec
 
-from overexplain.errors import InvalidInput
+from overexplain.auditing.written import Provenance, as_json, read_json
 
 FORMAT: Final = "overexplain-audit"
 VERSION: Final = 1
@@ -303,17 +302,6 @@ class Finding:
 
 
 @dataclass(frozen=True)
-class Provenance:
-    """What the numbers come from."""
-
-    overexplain: str
-    python: str
-    packages: Annotated[dict[str, str], Note(description="versions of what the numbers rest on")]
-    seed: int
-    command: Annotated[str | None, Note(description="the command line without paths; null: made in Python")]
-
-
-@dataclass(frozen=True)
 class AuditReport:
     """Everything an audit found; see the parts."""
 
@@ -361,23 +349,12 @@ class AuditReport:
 
     def to_json(self) -> str:
         """The JSON that every rendering is made from; the same report gives the same bytes."""
-        return msgspec.json.format(msgspec.json.encode(self), indent=1).decode()
+        return as_json(self)
 
     @staticmethod
     def from_json(text: str | bytes) -> AuditReport:
         """The report in a JSON text; InvalidInput says where it does not fit the schema."""
-        try:
-            report: AuditReport = _decoder().decode(text)
-        except msgspec.DecodeError as error:  # ValidationError is one
-            raise InvalidInput(f"not an audit report: {error}") from None
-        if report.version > VERSION:
-            raise InvalidInput(f"the report has version {report.version}, newer than {VERSION}; update overexplain")
-        return report
-
-
-@cache
-def _decoder() -> Any:
-    return msgspec.json.Decoder(AuditReport)
+        return read_json(AuditReport, text, VERSION, "an audit report")
 
 
 def json_schema() -> dict[str, Any]:

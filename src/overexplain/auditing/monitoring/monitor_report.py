@@ -7,13 +7,11 @@ order of the log, times are ISO 8601 in UTC. `docs/schemas/monitor.schema.json` 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cache
 from typing import Annotated, Any, Final, Literal
 
 import msgspec
 
-from overexplain.auditing.audit_report import Provenance
-from overexplain.errors import InvalidInput
+from overexplain.auditing.written import Provenance, as_json, read_json
 
 FORMAT: Final = "overexplain-monitor"
 VERSION = 1
@@ -195,23 +193,12 @@ class MonitorReport:
 
     def to_json(self) -> str:
         """The JSON that every rendering is made from; the same report gives the same bytes."""
-        return msgspec.json.format(msgspec.json.encode(self), indent=1).decode()
+        return as_json(self)
 
     @staticmethod
     def from_json(text: str | bytes) -> MonitorReport:
         """The report in a JSON text; InvalidInput says where it does not fit the schema."""
-        try:
-            report: MonitorReport = _decoder().decode(text)
-        except msgspec.DecodeError as error:  # ValidationError is one
-            raise InvalidInput(f"not a monitor report: {error}") from None
-        if report.version > VERSION:
-            raise InvalidInput(f"the report has version {report.version}, newer than {VERSION}; update overexplain")
-        return report
-
-
-@cache
-def _decoder() -> Any:
-    return msgspec.json.Decoder(MonitorReport)
+        return read_json(MonitorReport, text, VERSION, "a monitor report")
 
 
 def json_schema() -> dict[str, Any]:

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import platform
 from collections import Counter
 from collections.abc import Callable
-from importlib.metadata import PackageNotFoundError, version
 from typing import Any, Literal, final
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from overexplain.auditing.audit_report import Provenance
 from overexplain.auditing.monitoring import alarms as rules
 from overexplain.auditing.monitoring.exposure import CLOSELY, Watch, exposure
 from overexplain.auditing.monitoring.monitor_report import KINDS, Alarm, Client, Kind, MonitorReport, Watched, Yardstick
@@ -28,6 +25,7 @@ from overexplain.auditing.monitoring.usual import (
     scale_of,
     signed_margins,
 )
+from overexplain.auditing.written import provenance
 from overexplain.errors import InvalidInput
 from overexplain.extraction.precision import NEAR
 from overexplain.geometry.arrays import BoolArray, FloatArray, IntArray, as_rows
@@ -36,6 +34,7 @@ from overexplain.geometry.hyperplane import Hyperplane
 Progress = Callable[[str, int, int], None]
 Source = Literal["model", "recovered", "fitted"]
 
+PACKAGES = ("numpy", "scipy", "scikit-learn")
 REFERENCE = 500
 """Reference points; more are drawn from."""
 
@@ -231,7 +230,7 @@ class Work:
             compared_with=self.source,
             closely=CLOSELY,
             gates=(),
-            provenance=_provenance(rng),
+            provenance=provenance(int(rng) if isinstance(rng, int | np.integer) else 0, PACKAGES),
         )  # fmt: skip
 
 
@@ -250,18 +249,3 @@ def _exposed(client: Client) -> tuple[float, ...]:
 def _span(times: FloatArray) -> tuple[str | None, str | None]:
     known = times[np.isfinite(times)]
     return (iso(float(known.min())), iso(float(known.max()))) if len(known) else (None, None)
-
-
-def _provenance(rng: Any) -> Provenance:
-    packages = {}
-    for name in ("numpy", "scipy", "scikit-learn"):
-        packages[name] = _version(name)
-    seed = int(rng) if isinstance(rng, int | np.integer) else 0
-    return Provenance(_version("overexplain"), platform.python_version(), packages, seed, None)
-
-
-def _version(name: str) -> str:
-    try:
-        return version(name)
-    except PackageNotFoundError:
-        return "(not installed)"
