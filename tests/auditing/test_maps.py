@@ -187,3 +187,11 @@ def test_a_column_that_never_varies_keeps_its_unit() -> None:
     units = Units.standard(np.column_stack([np.full(20, 7.0), np.arange(20.0)]))
     assert units.scale[0] == 1.0
     assert units.centre[0] == 7.0
+
+
+@pytest.mark.parametrize("size", [1e-300, 1e-160, 1e160, 1e290])
+def test_tiny_and_huge_weights_draw_the_same_maps(size) -> None:
+    plane = Hyperplane(MODEL.hyperplane.normal * size, MODEL.hyperplane.offset * size)
+    assert [drawn.panels for drawn in maps(model=replace(MODEL, hyperplane=plane), count=1)] == [
+        maps(count=1)[0].panels
+    ]

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from overexplain.auditing.audit_report import Map, Panel, Question
-from overexplain.auditing.units import Units
+from overexplain.auditing.units import Units, of_unit_size
 from overexplain.errors import OverexplainError
 from overexplain.geometry.arrays import FloatArray
 from overexplain.geometry.hyperplane import NO, YES, Hyperplane
@@ -69,6 +69,7 @@ def draw_maps(
     """
     if model.dimension < 2:
         return ()
+    model = replace(model, hyperplane=of_unit_size(model.hyperplane, rows.std(axis=0)))
     order = np.argsort(-np.abs(model.hyperplane.normal) * rows.std(axis=0), kind="stable").tolist()
     maps: list[Map] = []
     for other in order[1:]:

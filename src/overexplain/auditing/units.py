@@ -43,14 +43,14 @@ class Units:
         return np.asarray(rows * self.scale + self.centre)
 
     def model(self, model: LinearModel) -> LinearModel:
-        """The same classifier of cases in the audited units.
+        """The same classifier of cases in the audited units, its coefficients at most about 1.
 
         >>> units = Units(np.array([1.0]), np.array([2.0]))
         >>> moved = units.model(LinearModel(Hyperplane([3.0], 9.0))).hyperplane
         >>> moved.normal.tolist(), moved.offset
-        ([6.0], 6.0)
+        ([0.75], 0.75)
         """
-        plane = model.hyperplane
+        plane = of_unit_size(model.hyperplane, self.scale)
         moved = Hyperplane(plane.normal * self.scale, plane.offset - float(plane.normal @ self.centre))
         return replace(model, hyperplane=moved)
 
@@ -58,3 +58,12 @@ class Units:
         """The units of some of the features."""
         chosen = list(features)
         return Units(self.centre[chosen], self.scale[chosen])
+
+
+def of_unit_size(plane: Hyperplane, scale: FloatArray) -> Hyperplane:
+    """The same classifier, divided by a power of two: coefficient × scale is then at most 1, and no square overflows or vanishes."""
+    largest = np.max(np.abs(plane.normal) * np.where(scale > 0, scale, 1.0))
+    exponent = -int(np.frexp(largest)[1]) if np.isfinite(largest) and largest > 0 else 0
+    with np.errstate(over="ignore"):
+        offset = float(np.ldexp(plane.offset, exponent))
+    return Hyperplane(np.ldexp(plane.normal, exponent), offset) if np.isfinite(offset) else plane

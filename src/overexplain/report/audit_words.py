@@ -208,7 +208,10 @@ def _determined_number(report: AuditReport, curve: Curve, at: int) -> Number:
 def _quota_number(quota: Quota, curve: Curve | None) -> Number:
     target = exact_percent(quota.target)
     highest = f"Highest of {counted(quota.orders, 'order')}: {percent_beside(quota.highest, quota.target)}."
-    if quota.answers == 0:
+    if quota.answers == 0 and curve is not None and curve.highest[:1] and curve.highest[0] <= quota.target:
+        label = f"answers in total are sure to keep it at or under {target}"
+        detail, brief = "No number of answers could be measured: a limit left too many cases unsettled.", "not measured"
+    elif quota.answers == 0:
         label = f"answers keep it at or under {target}"
         beyond = "" if quota.beyond is None else f": {percent_beside(quota.beyond, quota.target)}"
         detail, brief = f"The smallest number of answers tried already exceeds it{beyond}.", "no quota is small enough"
