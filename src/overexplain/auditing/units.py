@@ -61,7 +61,7 @@ class Units:
 
 
 def of_unit_size(plane: Hyperplane, scale: FloatArray) -> Hyperplane:
-    """The same classifier, divided by a power of two: coefficient × scale is then at most 1, and no square overflows or vanishes."""
+    """The same classifier, divided by a power of two: coefficient × scale is then at most 1, and no square overflows."""
     largest = np.max(np.abs(plane.normal) * np.where(scale > 0, scale, 1.0))
     exponent = -int(np.frexp(largest)[1]) if np.isfinite(largest) and largest > 0 else 0
     with np.errstate(over="ignore"):
