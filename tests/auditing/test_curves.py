@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import replace
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -11,11 +12,16 @@ from scipy.optimize import linprog
 
 from overexplain.auditing.determining.curves import checkpoints, determined_curve, first_order, look
 from overexplain.auditing.determining.orders import ask, split
+from overexplain.auditing.determining.promised import Promised, first_facts
 from overexplain.auditing.determining.reading import Reading
 from overexplain.errors import InvalidInput
 from overexplain.geometry.hyperplane import NO, YES, Hyperplane
 from overexplain.geometry.mechanism import Mechanism
+from overexplain.knowledge.answers import answers_of
+from overexplain.knowledge.belief import Belief
 from overexplain.knowledge.engine import Knowledge
+from overexplain.knowledge.evidence import Finder
+from overexplain.knowledge.facts import read_facts
 from overexplain.knowledge.verdicts import Verdict
 from overexplain.log.rows import Status
 from overexplain.models.linear import LinearModel
@@ -59,7 +65,8 @@ INEXACT = ["l1; suboptimal:0.2", "l2; suboptimal:0.2", "l1; rounded:1", "linf; r
 
 @pytest.mark.parametrize("spec", [*EXACT, *INEXACT, "l1; nearest-row", "l2; one-sided"])
 def test_every_share_is_what_the_proving_engine_says_of_the_same_log(spec) -> None:
-    found, first = curve(spec), order(spec)
+    looks = {"answers": (1, 3, 5, 8, 20), "judged": 30}
+    found, first = curve(spec, **looks), order(spec, **looks)
     unsettled = 0.0
     for k, share in zip(found.answers, found.first, strict=True):
         verdicts = Knowledge(first.log(k), robust="shared").certify(first.judged)
@@ -67,7 +74,7 @@ def test_every_share_is_what_the_proving_engine_says_of_the_same_log(spec) -> No
         unsettled = max(unsettled, proved - share)
         assert share <= proved
     assert unsettled <= found.undecided
-    if spec not in ("l1; suboptimal:0.2", "l2; suboptimal:0.2", "l2; rounded:1") and "robust=l2" not in spec:
+    if spec not in BENT:
         assert unsettled == 0.0
 
 
@@ -294,6 +301,25 @@ def test_an_order_has_no_more_answers_than_were_asked() -> None:
         order("l1").log(41)
 
 
+@pytest.mark.parametrize(
+    "spec", [*EXACT, *INEXACT, "l1; nearest-row", "l1; robust=l2:0.2; secret", "l1; overshoot:0.2"]
+)
+def test_a_model_keeps_the_promises_if_the_checker_of_proofs_says_so(spec) -> None:
+    first = order(spec)
+    log, promised = first.log(6), Promised(first.facts(6))
+    rng = np.random.default_rng(0)
+    moves = [np.zeros(P + 1), *(rng.normal(scale=scale, size=P + 1) for scale in (1e-9, 1e-3, 0.1, 0.1, 1.0) * 4)]
+    models = first.truth + np.array(moves)
+    kept = promised.kept_by(models)
+    assert kept[0]  # the audited model
+    believed = Belief(answers_of(log), Finder())
+    exact = [believed.keeps(([Fraction(v) for v in m[:-1].tolist()], Fraction(float(m[-1])))) for m in models]
+    assert kept.tolist() == exact
+    # What is promised after six answers is the beginning of what is promised after all.
+    whole = read_facts(first.log(40), P, first.labels)
+    assert np.array_equal(Promised(first_facts(whole, 6)).kept_by(models), kept)
+
+
 def test_orders_are_what_is_averaged() -> None:
     drawn = split(MODEL, ROWS, answers=40, orders=3, judged=60, rng=7)
     service = Service.parse("l1")
@@ -301,3 +327,13 @@ def test_orders_are_what_is_averaged() -> None:
     found = curve("l1")
     assert found.highest == tuple(shares.max(axis=0))
     assert found.median == tuple(np.median(shares, axis=0))
+
+
+def test_cases_that_occur_many_times_are_asked_or_judged_never_both() -> None:
+    model = LinearModel(Hyperplane([1.0, -1.0, 0.5], 0.2))
+    rows = np.random.default_rng(0).integers(0, 2, (300, 3)).astype(np.float64)  # at most eight different ones
+    found = determined_curve(model, rows, Service.parse("labels"), "s1", answers=(1, 5, 50), orders=4, judged=60, rng=0)
+    order = first_order(model, rows, Service.parse("labels"), answers=(1, 5, 50), orders=4, judged=60, rng=0)
+    assert found.judged > 0
+    assert not (order.judged[:, None] == order.asked[None]).all(axis=2).any()
+    assert found.wrong == 0

@@ -141,10 +141,15 @@ def split(
 
 
 def _split(rng: np.random.Generator, may_ask: NDArray[np.bool_], same: IntArray, kept: int, answers: int) -> Split:
+    """Cases to judge and cases to ask; equal ones, which have the same number in `same`, go to the same side."""
     shuffled = rng.permutation(len(may_ask))
-    rest = shuffled[kept:]
+    alike = rng.permutation(int(same.max()) + 1)
+    # Without equal cases these are as many groups as cases; at least one group is left to ask.
+    groups = alike[: max(1, min(len(alike) - 1, round(kept / len(same) * len(alike))))]
+    aside = np.isin(same[shuffled], groups)
+    rest = shuffled[~aside]
     asked = rest[may_ask[rest]][:answers]
-    others = np.concatenate([shuffled[:kept], np.setdiff1d(rest, asked)]) if len(rest) else shuffled[:kept]
+    others = np.concatenate([shuffled[aside], np.setdiff1d(rest, asked)])
     unseen = others[~np.isin(same[others], same[asked])]
     return Split(asked, unseen[:kept], rng)
 
