@@ -123,7 +123,11 @@ def test_agreement_is_the_share_of_rows_labelled_alike(monkeypatch) -> None:
 
     monkeypatch.setattr("overexplain.auditing.until_known.extract", off_by_one)
     alike = sum(wrong.label(x) == MODEL.hyperplane.label(x) for x in ROWS)
-    assert 0 < alike < len(ROWS)
+    assert 0 < alike < 0.99 * len(ROWS)
+    row = one(Mechanism(l2))  # such a copy is not the model
+    assert (row.answers, row.agreement) == (None, None)
+    assert f"only {alike / len(ROWS):.0%} of the cases" in row.failed
+    monkeypatch.setattr("overexplain.auditing.until_known.SAME", 0.0)
     assert one(Mechanism(l2)).agreement == alike / len(ROWS)
 
 
@@ -155,3 +159,27 @@ def test_the_box_of_made_up_cases_has_a_width_everywhere() -> None:
     assert (high > low).all()
     assert (low < rows.min(axis=0)).all()
     assert (high > rows.max(axis=0)).all()
+
+
+def test_the_cheapest_way_counts_not_the_first_that_works() -> None:
+    rows = np.random.default_rng(3).normal(size=(200, 3))
+    model = LinearModel(Hyperplane([1.0, -2.0, 0.5], 0.3))
+    labels = one("labels", model, rows).requests
+    for spec in ("imitate=nice", "l1; nearest-row", "l1; flaky:1"):
+        assert one(spec, model, rows).requests <= 1.15 * labels
+
+
+def test_a_smooth_distance_needs_one_answer_however_close_to_a_corner() -> None:
+    for name in ("lp:1.0001", "lp:1.02", "lp:1.1"):
+        assert one(Mechanism(name)).minimum == 1
+
+
+def test_features_of_very_different_size_are_not_called_known() -> None:
+    scale = np.array([1e-9, 1.0, 1e9, 1.0, 1.0, 1e5])
+    model = LinearModel(Hyperplane(MODEL.hyperplane.normal / scale, MODEL.hyperplane.offset))
+    row = one(Mechanism(linf), model, ROWS * scale)
+    if row.failed is None:
+        assert row.agreement >= 0.99
+    else:
+        assert "--standardize" in row.failed
+    assert 0.5 <= row.constant_agreement <= 1.0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
@@ -181,3 +182,44 @@ def test_too_few_cases_and_odd_ones_are_refused_with_the_place(folder, tmp_path,
     for path, said in ((few, "at least 10"), (odd, "debts")):
         assert run(["audit", str(folder / "model.json"), "--data", str(path)]) == 3
         assert said in capsys.readouterr().err
+
+
+def test_evidence_about_something_else_is_exit_code_7(folder, tmp_path, capsys) -> None:
+    place = tmp_path / "proofs"
+    options = ["--service", "l1", "--service", "l1; robust=l2:0.3", "--proofs", str(place), "--answers", "1,2,3,4,5,20"]
+    assert audit(folder, *options, "--fail-on", "determined@2>99%", "--fail-on", "determined@4>99%") in (0, 1)
+    assert run(["verify", str(place)]) == 0
+    capsys.readouterr()
+
+    def changed(name: str) -> Path:
+        other = tmp_path / name
+        shutil.copytree(place, other)
+        return other
+
+    def copied(other: Path, source: str, target: str) -> None:
+        for ending in ("log.jsonl", "cases.csv", "verdicts.csv", "proofs.jsonl"):
+            shutil.copy(other / f"{source}.{ending}", other / f"{target}.{ending}")
+
+    shorter = changed("shorter")
+    copied(shorter, "s1-after-4", "s1-after-2")  # four answers in the place of two
+    assert run(["verify", str(shorter)]) == 7
+    terms = changed("terms")
+    copied(terms, "s2-after-4", "s1-after-4")  # a robust service in the place of a plain one
+    assert run(["verify", str(terms)]) == 7
+    gone = changed("gone")
+    for path in gone.glob("s1-after-4.*"):
+        path.unlink()
+    assert run(["verify", str(gone)]) == 7
+    assert "which the report quotes" in capsys.readouterr().err
+    silent = changed("silent")
+    verdicts = silent / "s1-after-4.verdicts.csv"
+    verdicts.write_text(verdicts.read_text().replace("YES", "UNDECIDED").replace(",NO\n", ",UNDECIDED\n"))
+    (silent / "s1-after-4.proofs.jsonl").write_text(
+        "\n".join(line for line in (silent / "s1-after-4.proofs.jsonl").read_text().splitlines() if "models" in line)
+        + "\n"
+    )
+    assert run(["verify", str(silent)]) == 7
+    lower = json.loads((place / "audit.json").read_text())
+    lower["curves"][0]["highest"] = [0.0] * len(lower["curves"][0]["highest"])
+    (tmp_path / "lower.json").write_text(json.dumps(lower))
+    assert run(["verify", str(place), "--report", str(tmp_path / "lower.json")]) == 7

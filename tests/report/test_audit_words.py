@@ -191,9 +191,12 @@ def test_quota_numbers():
     def number(*values):
         return words.three_numbers(replace(report, quotas=(Quota("s1", *values),)))[-1]
 
+    assert number(0.6, 0, False, 0.0, 0.604, 20, 30).brief == "not measured"  # nothing went over the target
+    report = replace(report, curves=(replace(report.curves[0], highest=(0.604,) * len(report.curves[0].answers)),))
+
     nothing = number(0.6, 0, False, 0.0, 0.604, 20, 30)
-    assert (nothing.value, nothing.brief) == (0, "no quota is small enough")
-    assert nothing.detail == "The smallest number of answers tried already exceeds it: 60.4 %."
+    assert (nothing.value, nothing.brief) == (0, "the fewest tried exceed it")
+    assert nothing.detail == "The smallest number of answers tried, 1, already exceeds it: 60.4 %."
     limit = number(0.6, 400, True, 0.1, None, 20, 30)
     assert limit.label == "answers in total kept it at or under 60 %"
     assert limit.detail.startswith("The most that was tried: the limit was not reached.")

@@ -7,6 +7,7 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, replace
+from itertools import groupby
 from typing import Any, Final, Literal
 
 import numpy as np
@@ -22,7 +23,7 @@ from overexplain.auditing.audit_report import (
 )
 from overexplain.auditing.defending.defences import compare_defences
 from overexplain.auditing.determining.curves import checkpoints, determined_curve, first_order
-from overexplain.auditing.determining.evidence import Evidence
+from overexplain.auditing.determining.evidence import Evidence, figures_to_prove
 from overexplain.auditing.determining.quota import quota
 from overexplain.auditing.findings import with_findings
 from overexplain.auditing.gates import judge, parse_gate
@@ -33,7 +34,7 @@ from overexplain.auditing.until_known import until_known
 from overexplain.auditing.worked_proof import worked_proof
 from overexplain.auditing.workers import one_thread, process_pool
 from overexplain.auditing.written import provenance
-from overexplain.errors import InvalidInput
+from overexplain.errors import InvalidInput, UnsupportedNorm
 from overexplain.geometry.arrays import FloatArray, as_rows
 from overexplain.geometry.hyperplane import NO, YES
 from overexplain.geometry.mechanism import Mechanism
@@ -102,7 +103,7 @@ def audit(
     rows = _cases(data, given)
     units = Units.standard(rows) if standardize else Units.own(given.dimension)
     audited, cases = units.model(given), units.into(rows)
-    listed = _listed(services, compare)
+    listed = _listed(services, compare, audited, cases)
     work = _Work(audited, cases, listed, np.random.default_rng(seed), progress or (lambda *_: None))
     numbers = tuple(answers) if answers is not None else checkpoints(given.dimension, len(cases))
     looks = Looks(numbers, orders, judged, seed)
@@ -130,10 +131,11 @@ def audit(
         advice=(),
         provenance=provenance(seed, PACKAGES, command),
     )
+    report = with_findings(replace(report, gates=tuple(judge(gate, report) for gate in gates)))
     if keep is not None:
-        for evidence in work.evidence(report, looks, [gate.answers for gate in gates if gate.answers is not None]):
+        for evidence in work.evidence(report, looks):
             keep(evidence)
-    return with_findings(replace(report, gates=tuple(judge(gate, report) for gate in gates)))
+    return report
 
 
 @dataclass(frozen=True)
@@ -198,19 +200,16 @@ class _Work:
             )  # fmt: skip
         return tuple(found)
 
-    def evidence(self, report: AuditReport, looks: Looks, asked: Sequence[int]) -> Iterator[Evidence]:
-        """The first order of every audited service, and of decisions alone, where the report quotes it."""
-        for entry in self.listed:
-            described = entry.described
-            if described.role == "comparison" and described.explains:
-                continue
-            curve, allowed = report.curve_of(described.id), report.quota_of(described.id)
+    def evidence(self, report: AuditReport, looks: Looks) -> Iterator[Evidence]:
+        """The first order, at every figure to prove."""
+        services = {entry.described.id: entry.service for entry in self.listed}
+        for id, figures in groupby(figures_to_prove(report), key=lambda figure: figure[0]):
+            order = first_order(self.model, self.cases, services[id], **looks.options("all"))
+            curve = report.curve_of(id)
             assert curve is not None
-            order = first_order(self.model, self.cases, entry.service, **looks.options("all"))
-            wanted = {report.headline, *asked, *([] if allowed is None else [allowed.answers])}
-            for answers in sorted(wanted.intersection(curve.answers)):
+            for _, answers in figures:
                 share = curve.first[curve.answers.index(answers)]
-                yield Evidence(described.id, answers, order.log(answers), order.judged, share)
+                yield Evidence(id, answers, order.log(answers), order.judged, share)
 
     def defences(self, allowed: Quota, pool: Executor | None) -> Defences:
         self.show("comparing defences", 0, 1)
@@ -231,7 +230,9 @@ def _cases(data: Any, model: LinearModel) -> FloatArray:
     return cases
 
 
-def _listed(services: Iterable[str | Mechanism | Service], compare: bool) -> list[Listed]:
+def _listed(
+    services: Iterable[str | Mechanism | Service], compare: bool, model: LinearModel, cases: FloatArray
+) -> list[Listed]:
     if isinstance(services, str | Mechanism | Service):
         services = [services]
     asked = [_service(entry) for entry in services]
@@ -244,9 +245,6 @@ def _listed(services: Iterable[str | Mechanism | Service], compare: bool) -> lis
         role: Literal["audited", "also audited", "comparison"] = "comparison"
         if number <= len(asked):
             role = "audited" if number == 1 else "also audited"
-        published = (
-            None if not service.explains or service.mechanism is None else service.published or service.mechanism
-        )
         described = AuditedService(
             id=f"s{number}",
             name=service.name or name_of(service),
@@ -254,10 +252,19 @@ def _listed(services: Iterable[str | Mechanism | Service], compare: bool) -> lis
             spec=service.spec,
             role=role,
             explains=service.explains,
-            published=None if published is None else published.to_dict(),
+            published=_told(service, model, cases),
         )
         entries.append(Listed(service, described))
     return entries
+
+
+def _told(service: Service, model: LinearModel, cases: FloatArray) -> dict[str, Any] | None:
+    """The terms that the service tells whoever asks; None: none, or in a norm that cannot be written down."""
+    terms: Mechanism | None = service.oracle(model, cases, 0).mechanism
+    try:
+        return None if terms is None else terms.to_dict()
+    except UnsupportedNorm:
+        return None
 
 
 def _service(entry: str | Mechanism | Service) -> Service:
@@ -288,6 +295,7 @@ def _subject(model: LinearModel, rows: FloatArray, name: str, standardize: bool,
         cases=len(rows),
         cases_left_out=left_out,
         yes_share=float(np.mean(model.hyperplane.labels(rows) == YES)),
+        one_hot=sum(column.categories is not None for column in model.columns or ()),
         units="standard deviations" if standardize else "as given",
         model_sha256=hashlib.sha256(written.encode()).hexdigest(),
         data_sha256=hashlib.sha256(np.ascontiguousarray(rows, dtype="<f8").tobytes()).hexdigest(),

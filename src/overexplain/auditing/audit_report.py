@@ -40,6 +40,9 @@ class Subject:
     data_sha256: Annotated[
         str, Note(description="of the cases as float64 rows, little-endian, in the order of features")
     ]
+    one_hot: Annotated[
+        int, Note(description="columns with categories, each of which became several features of 0 and 1")
+    ] = 0
 
 
 @dataclass(frozen=True)

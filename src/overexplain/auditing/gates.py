@@ -126,7 +126,8 @@ def _value(spec: GateSpec, report: AuditReport, id: str) -> float | None:
         needed = fewest_needed(row)
         return math.inf if needed is None else float(needed)
     # Whoever rebuilt nothing can still always give the commoner answer.
-    return row.agreement if row.agreement is not None else row.constant_agreement
+    shares = [share for share in (row.agreement, row.constant_agreement) if share is not None]
+    return max(shares, default=None)
 
 
 def _bound(number: str, percent: bool, name: str, text: str) -> float:

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from overexplain.auditing.agreement import agreement
 from overexplain.auditing.audit_report import UntilKnown
 from overexplain.auditing.rebuilt import Rebuilt, compare
 from overexplain.errors import ExtractionFailed, OverexplainError
@@ -26,6 +27,9 @@ SPREAD: Final = 3.0
 """Made-up cases stay within so many standard deviations of the average."""
 
 RUNS: Final = 3
+
+SAME: Final = 0.99
+"""A copy that decides fewer of the cases alike is not the model, however small the angle."""
 
 
 def until_known(
@@ -71,7 +75,7 @@ def until_known(
         angle_error=None if median is None else median.angle_error,
         error_bound=None if median is None else median.found.error_bound,
         agreement=None if same is None else same.share,
-        constant_agreement=None if same is None else same.floor,
+        constant_agreement=agreement(model.hyperplane, model.hyperplane, rows).floor,
         failed=None if median is not None else next(str(run) for run in tried if not isinstance(run, Rebuilt)),
     )
 
@@ -107,12 +111,20 @@ def _try(
         found = extract(oracle, rng=rng) if exact else _proved(oracle, accuracy, box, rng)
     except OverexplainError as error:
         return error
-    return compare(found, model.hyperplane, oracle.mechanism, found.log, rows)
+    rebuilt = compare(found, model.hyperplane, oracle.mechanism, found.log, rows)
+    assert rebuilt.agreement is not None
+    if rebuilt.agreement.share < SAME:
+        return ExtractionFailed(
+            f"the rebuilt model decides only {rebuilt.agreement.share:.0%} of the cases alike: the features' scales differ too "
+            "much for float64; count in standard deviations (--standardize)"
+        )
+    return rebuilt
 
 
 def _proved(oracle: Any, accuracy: float, box: tuple[FloatArray, FloatArray], rng: np.random.Generator) -> Extraction:
-    """The first way whose own bound reaches the accuracy: whoever cannot tell how good his copy is goes on asking."""
+    """The cheapest way whose own bound reaches the accuracy: whoever cannot tell how good his copy is goes on asking."""
     failure: OverexplainError | None = None
+    proved: list[Extraction] = []
     for strategy in ("auto", "warm", "labels"):
         try:
             found = extract(oracle, strategy=strategy, accuracy=accuracy, bounds=box, rng=rng)
@@ -120,8 +132,10 @@ def _proved(oracle: Any, accuracy: float, box: tuple[FloatArray, FloatArray], rn
             failure = failure or error
             continue
         if found.error_bound is not None and found.error_bound <= accuracy:
-            return found
-    raise failure or ExtractionFailed(f"no way led to an angle that is proved to be within {accuracy:g} rad")
+            proved.append(found)
+    if not proved:
+        raise failure or ExtractionFailed(f"no way led to an angle that is proved to be within {accuracy:g} rad")
+    return min(proved, key=lambda found: found.spent.requests)
 
 
 def _as_printed(
@@ -133,7 +147,8 @@ def _as_printed(
         return None
     try:
         if terms is not None:
-            return extract(oracle, strategy="paper", rng=rng).spent
+            found = extract(oracle, strategy="paper", rng=rng)
+            return found.spent if found.hyperplane.same_plane(truth, accuracy) else None
         # For decisions alone the paper refers to Lowd and Meek, whose accuracy is that of single weights.
         for share in (1.0, 1e-1, 1e-2, 1e-3):
             found = extract(oracle, strategy="lowd-meek", accuracy=accuracy * share, rng=rng)
@@ -172,5 +187,8 @@ def _minimum(service: Service, median: Rebuilt | None, dimension: int, accuracy:
     if not service.explains:
         return math.ceil(information_bound(dimension, accuracy)), "information bound"
     if service.is_plain and median is not None and median.minimum is not None:
+        terms = service.published or service.mechanism
+        if terms is not None and terms.distance is not None and terms.distance.is_smooth:
+            return 1 + int(terms.radius is None), "theorem"  # however close to a corner: Theorem B needs one answer
         return median.minimum, "theorem"
     return None, None

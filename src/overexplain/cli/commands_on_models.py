@@ -36,7 +36,7 @@ def demo(
 ) -> Work:
     """Audit an example model and write the report.
 
-    Trains it on data that ships with scikit-learn. Works offline and takes about 20 seconds.
+    Trains it on data that ships with scikit-learn. Works offline and takes about half a minute.
     """
 
     def work() -> None:

@@ -10,11 +10,13 @@ from pathlib import Path
 import typer
 
 from overexplain.auditing.audit_report import AuditReport
+from overexplain.auditing.determining.evidence import figures_to_prove
 from overexplain.cli.output import print_json
 from overexplain.cli.proofs import REPORT, Files
 from overexplain.cli.terms import Terms
 from overexplain.cli.verify import Request, check, complain
 from overexplain.errors import CertificateInvalid, InvalidInput
+from overexplain.log.querylog import QueryLog
 from overexplain.report.words import counted
 
 _NAME = re.compile(r"(s[0-9]+)-after-([0-9]+)\.proofs\.jsonl")
@@ -44,15 +46,22 @@ class Rederived:
 def run_verify_report(folder: Path, path: Path | None, as_json: bool) -> None:
     """Check every proof in the folder, count, compare with the report; raises CertificateInvalid if a figure does not follow."""
     report = read_report(path or folder / REPORT)
-    found = [_rederived(files, report) for files in _figures(folder)]
+    figures = list(_figures(folder))
+    missing = set(figures_to_prove(report)) - {(files.service, files.answers) for files in figures}
+    if figures and missing:
+        id, answers = min(missing)
+        raise CertificateInvalid(
+            f"{folder}: no proofs of {id} after {counted(answers, 'answer')}, which the report quotes"
+        )
+    found = [_rederived(files, report) for files in figures]
     if not found:
         raise InvalidInput(f"{folder}: no proofs of a report; overexplain audit --proofs FOLDER writes them")
     if as_json:
-        figures = [
+        told = [
             {"service": f.service, "answers": f.answers, "reported": f.reported, "proved": f.proved, "cases": f.cases}
             for f in found
         ]
-        print_json({"figures": figures, "hold": all(f.holds for f in found)})
+        print_json({"figures": told, "hold": all(f.holds for f in found)})
     else:
         for line in _lines(found, report):
             typer.echo(line)
@@ -87,14 +96,38 @@ def _rederived(files: Files, report: AuditReport) -> Rederived:
             f"{files.proofs}: the report says nothing about {files.service} after {files.answers} answers"
         )
     request = Request(files.proofs, files.log, files.verdicts, files.points, Terms(), None, False)
-    bench, _ = check(request)
+    bench, rows = check(request)
     complain(bench.outcome, bench.claims, request)
-    assert bench.claims is not None
-    assert bench.points is not None
-    reported = curve.first[curve.answers.index(files.answers)]
-    return Rederived(
-        files.service, files.answers, reported, curve.undecided, bench.claims.determined, len(bench.points)
-    )
+    claims, points = bench.claims, bench.points
+    assert claims is not None
+    assert points is not None
+    at = curve.answers.index(files.answers)
+    _refuse_other_evidence(files, report, rows, len(points))
+    if claims.undecided > curve.undecided * len(points) or claims.claimed + claims.undecided != len(points):
+        raise CertificateInvalid(
+            f"{files.verdicts}: {claims.claimed:,} of {len(points):,} cases have a verdict; the report leaves fewer unsettled"
+        )
+    shares = (curve.low[at], curve.median[at], curve.high[at], curve.highest[at])
+    if list(shares) != sorted(shares) or curve.first[at] > curve.highest[at]:
+        raise CertificateInvalid(
+            f"the report's shares of {files.service} after {files.answers:,} answers contradict each other"
+        )
+    return Rederived(files.service, files.answers, curve.first[at], curve.undecided, claims.determined, len(points))
+
+
+def _refuse_other_evidence(files: Files, report: AuditReport, rows: int, cases: int) -> None:
+    """Raise if the files are about other answers than the report: fewer or more of them, other terms, other cases."""
+    log, service, curve = QueryLog.load(files.log), report.service(files.service), report.curve_of(files.service)
+    assert curve is not None
+    if rows != files.answers or cases != curve.judged:
+        has = f"{counted(rows, 'answer')} and {counted(cases, 'case')}"
+        raise CertificateInvalid(f"{files.log}: {has}; the report is about {files.answers:,} and {curve.judged:,}")
+    if service.published is not None and any(terms.to_dict() != service.published for terms in log.mechanisms):
+        raise CertificateInvalid(
+            f"{files.log}: its answers were given on other terms than the report's {service.short}"
+        )
+    if len(log.explained) and not service.explains:
+        raise CertificateInvalid(f"{files.log}: has explanations; the report's {service.short} gives none")
 
 
 def _lines(found: list[Rederived], report: AuditReport) -> Iterator[str]:

@@ -6,6 +6,10 @@ from overexplain.auditing.audit_report import AuditReport
 from overexplain.report.audit_text import angle, exact_percent, tidy
 from overexplain.report.words import counted, percent
 
+CATEGORIES = (
+    "Each category is a feature of its own here, and questions and explanations may take any values of it, also between 0 and 1. "
+    "A service that takes and gives whole categories only gives away less: of each column's weights only the differences."
+)
 NO_TIES = (
     "Proven minima hold for all but exceptional models, such as those with weights of exactly equal size. For these fewer answers "
     "can be enough, never more."
@@ -20,6 +24,8 @@ def premises(report: AuditReport) -> tuple[tuple[str, str], ...]:
         ("Services", _services(report)),
         ("Cases", _cases(report)),
     ]
+    if report.subject.one_hot:
+        rows.append(("Categories", CATEGORIES))
     if any(row.minimum_is == "theorem" for row in report.known):
         rows.append(("No ties", NO_TIES))
     if report.curves:

@@ -280,12 +280,26 @@ def _defences_caption(report: AuditReport) -> str:
 
 def _verify_paragraphs(report: AuditReport) -> tuple[str, ...]:
     text = "For every determined decision there is a short sum that anyone can redo, in exact fractions."
-    proof = report.proof
+    proof, proved = report.proof, _proved_figure(report)
     if proof is None or not report.maps:
-        return (text,)
+        return (text, *proved)
     first = report.maps[0]
     answer = {1: "Yes", -1: "No"}[proof.label]
     used = "proves" if len(proof.rows) == 1 else "prove"
     share = f"{number_in_words(len(proof.rows))} of the {several(len(first.questions), 'answer')}"
     where = f"{tidy(first.across)} {proof.x} and {tidy(first.up)} {proof.y}"
-    return (text, f"Example from the first map: is a case with {where} a {answer}? {capital(share)} {used} it.")
+    return (
+        text,
+        f"Example from the first map: is a case with {where} a {answer}? {capital(share)} {used} it.",
+        *proved,
+    )
+
+
+def _proved_figure(report: AuditReport) -> tuple[str, ...]:
+    """The share that proofs can be written of: that of the first order, which is one of those behind the median."""
+    curve = report.curve_of(report.audited.id)
+    if curve is None or report.headline not in curve.answers or not curve.first:
+        return ()
+    share = curve.first[curve.answers.index(report.headline)]
+    after = several(report.headline, answer_noun(report.audited))
+    return (f"Proofs can be written of the first order of asking: {percent(share)} determined after {after}.",)

@@ -214,7 +214,10 @@ def _quota_number(quota: Quota, curve: Curve | None) -> Number:
     elif quota.answers == 0:
         label = f"answers keep it at or under {target}"
         beyond = "" if quota.beyond is None else f": {percent_beside(quota.beyond, quota.target)}"
-        detail, brief = f"The smallest number of answers tried already exceeds it{beyond}.", "no quota is small enough"
+        least = "The smallest number of answers tried"
+        if curve is not None and curve.answers:
+            least += f", {curve.answers[0]:,},"
+        detail, brief = f"{least} already exceeds it{beyond}.", "the fewest tried exceed it"
     elif quota.is_limit:
         label = f"{_answers(quota.answers)} in total kept it at or under {target}"
         detail, brief = f"The most that was tried: the limit was not reached. {highest}", "the most tried"

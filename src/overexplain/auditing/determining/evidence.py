@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from overexplain.auditing.audit_report import AuditReport
+from overexplain.auditing.gates import parse_gate
 from overexplain.geometry.arrays import FloatArray
 from overexplain.log.querylog import QueryLog
 
@@ -24,3 +26,19 @@ class Evidence:
     log: QueryLog
     judged: FloatArray
     share: float
+
+
+def figures_to_prove(report: AuditReport) -> list[tuple[str, int]]:
+    """The (service, answers) whose determined share is proved: audited services and decisions alone, where the report quotes them.
+
+    Quoted are the headline, the quotas, and what gates ask about.
+    """
+    asked = [parse_gate(gate.expression).answers for gate in report.gates]
+    figures = []
+    for service in report.services:
+        curve, allowed = report.curve_of(service.id), report.quota_of(service.id)
+        if curve is None or (service.role == "comparison" and service.explains):
+            continue
+        wanted = {report.headline, *asked, *([] if allowed is None else [allowed.answers])}
+        figures += [(service.id, answers) for answers in curve.answers if answers in wanted]
+    return figures

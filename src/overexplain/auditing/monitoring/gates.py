@@ -14,7 +14,7 @@ _SHARE = re.compile(r"(client-)?determined\s*>\s*([0-9]+(?:\.[0-9]+)?)\s*%")
 
 
 def gated(report: MonitorReport, expressions: Sequence[str]) -> MonitorReport:
-    """The report with its gates: each expression says when it fails.
+    """The report with its gates: each expression says when it fails. What could not be measured fails, too.
 
     determined>60%         all answers together prove more than this share of the reference decisions
     client-determined>60%  those of one client do
@@ -38,6 +38,10 @@ def _gate(report: MonitorReport, expression: str) -> Gate:
     text = expression.strip()
     if text == "alarm":
         return _compared(expression, float(report.alarmed), 0.0)
+    if report.log.unstated:
+        return _compared(
+            expression, None, 0.0
+        )  # explanations that could not be used: what they give away was not measured
     if text == "recoverable":
         return _compared(expression, float(report.pooled.known != "partly"), 0.0)
     if text == "client-recoverable":

@@ -14,7 +14,7 @@ from overexplain.auditing.monitoring.exposure import CLOSELY, Watch, exposure
 from overexplain.auditing.monitoring.monitor_report import KINDS, Alarm, Client, Kind, MonitorReport, Watched, Yardstick
 from overexplain.auditing.monitoring.rank import Scale, levels, ranks
 from overexplain.auditing.monitoring.recoverable import contradiction, misfits, recovered
-from overexplain.auditing.monitoring.rows import Rows
+from overexplain.auditing.monitoring.rows import NO_CLIENT, Rows
 from overexplain.auditing.monitoring.times import iso
 from overexplain.auditing.monitoring.usual import (
     Measured,
@@ -220,7 +220,7 @@ class Work:
             ),
             pooled=pooled,
             clients=tuple(clients),
-            alone=int(np.count_nonzero(alone)),
+            alone=int(np.count_nonzero(alone & [name != NO_CLIENT for name in rows.clients])),  # nobody knows whose those are
             alarms=tuple(found[:MOST_ALARMS]),
             alarm_counts={kind: counts[kind] for kind in KINDS},
             alarmed=len(kinds),
