@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import threading
 from collections.abc import Iterator
 from concurrent.futures import Executor, ProcessPoolExecutor
 from contextlib import contextmanager
@@ -26,6 +27,7 @@ def process_pool(workers: int | Executor | None) -> Iterator[Executor | None]:
         before = active_children()
         pool = ProcessPoolExecutor(workers, get_context("spawn"), initializer=_begin)
         try:
+            _start(pool, workers)
             yield pool
         except BaseException:
             # What they are at is wanted by nobody any more.
@@ -44,10 +46,23 @@ def one_thread() -> Any:
     return threadpool_limits(1, user_api="blas")
 
 
+def _start(pool: Executor, workers: int) -> None:
+    """Start all processes, deaf to Ctrl-C from their first moment: the parent ends its workers itself, without a word from them.
+
+    A terminal sends Ctrl-C to every process in it, and a signal that is ignored when a program starts stays so.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        return  # only the main thread may set handlers, and only it is interrupted
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        for _ in range(workers):
+            pool.submit(_begin)
+    finally:
+        signal.signal(signal.SIGINT, signal.SIG_DFL if before is None else before)
+
+
 def _begin() -> None:
     import numpy  # noqa: F401  limits hold for libraries that are loaded
     import scipy.linalg  # noqa: F401
 
     one_thread()
-    # A terminal sends Ctrl-C to every process in it; the parent ends its workers itself, without a word from them.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)

@@ -10,6 +10,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from collections.abc import Sequence
 
@@ -36,7 +37,10 @@ _CODES: tuple[tuple[type[Exception], int], ...] = (
 
 def main() -> None:
     """Run the command line and leave with its exit code."""
-    sys.exit(run(sys.argv[1:]))
+    code = run(sys.argv[1:])
+    if code == INTERRUPTED:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # whoever presses Ctrl-C twice is told once
+    sys.exit(code)
 
 
 def run(arguments: Sequence[str]) -> int:
