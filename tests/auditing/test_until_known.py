@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from overexplain.auditing.audit_report import UntilKnown
-from overexplain.auditing.until_known import around, cone_dimension, until_known
+from overexplain.auditing.units import around
+from overexplain.auditing.until_known import cone_dimension, until_known
 from overexplain.extraction.extract import extract
 from overexplain.extraction.labels.floors import information_bound
 from overexplain.geometry.hyperplane import Hyperplane

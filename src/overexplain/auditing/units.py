@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Final
 
 import numpy as np
 
 from overexplain.geometry.arrays import FloatArray
 from overexplain.geometry.hyperplane import Hyperplane
 from overexplain.models.linear import LinearModel
+
+SPREAD: Final = 3.0
+"""Made-up cases stay within so many standard deviations of the average."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,3 +71,20 @@ def of_unit_size(plane: Hyperplane, scale: FloatArray) -> Hyperplane:
     with np.errstate(over="ignore"):
         offset = float(np.ldexp(plane.offset, exponent))
     return Hyperplane(np.ldexp(plane.normal, exponent), offset) if np.isfinite(offset) else plane
+
+
+def around(rows: FloatArray, spread: float = SPREAD) -> tuple[FloatArray, FloatArray]:
+    """The box of made-up cases that look like these: within `spread` standard deviations of the average.
+
+    >>> low, high = around(np.array([[0.0, 5.0], [2.0, 5.0]]))
+    >>> low.tolist(), high.tolist()
+    ([-2.0, 2.0], [4.0, 8.0])
+    """
+    centre, deviation = rows.mean(axis=0), rows.std(axis=0)
+    deviation = np.where(deviation > 0, deviation, np.maximum(np.abs(centre) / 5, _tiny(deviation)))
+    return centre - spread * deviation, centre + spread * deviation
+
+
+def _tiny(deviation: FloatArray) -> float:
+    """A width for a column that is 0 throughout: that of the narrowest other one."""
+    return float(deviation[deviation > 0].min(initial=1.0))

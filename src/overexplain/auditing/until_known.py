@@ -10,6 +10,7 @@ import numpy as np
 from overexplain.auditing.agreement import agreement
 from overexplain.auditing.audit_report import UntilKnown
 from overexplain.auditing.rebuilt import Rebuilt, compare
+from overexplain.auditing.units import around
 from overexplain.errors import ExtractionFailed, OverexplainError
 from overexplain.extraction.extract import extract
 from overexplain.extraction.labels.floors import information_bound, predicted_labels
@@ -22,9 +23,6 @@ from overexplain.oracles.services import Service
 
 ACCURACY: Final = 1e-6
 """To this angle, in radians, decisions alone are to find the model; exact explanations find it to rounding."""
-
-SPREAD: Final = 3.0
-"""Made-up cases stay within so many standard deviations of the average."""
 
 RUNS: Final = 3
 
@@ -78,23 +76,6 @@ def until_known(
         constant_agreement=agreement(model.hyperplane, model.hyperplane, rows).floor,
         failed=None if median is not None else next(str(run) for run in tried if not isinstance(run, Rebuilt)),
     )
-
-
-def around(rows: FloatArray, spread: float = SPREAD) -> tuple[FloatArray, FloatArray]:
-    """The box of made-up cases that look like these: within `spread` standard deviations of the average.
-
-    >>> low, high = around(np.array([[0.0, 5.0], [2.0, 5.0]]))
-    >>> low.tolist(), high.tolist()
-    ([-2.0, 2.0], [4.0, 8.0])
-    """
-    centre, deviation = rows.mean(axis=0), rows.std(axis=0)
-    deviation = np.where(deviation > 0, deviation, np.maximum(np.abs(centre) / 5, _tiny(deviation)))
-    return centre - spread * deviation, centre + spread * deviation
-
-
-def _tiny(deviation: FloatArray) -> float:
-    """A width for a column that is 0 throughout: that of the narrowest other one."""
-    return float(deviation[deviation > 0].min(initial=1.0))
 
 
 def _try(

@@ -13,6 +13,7 @@ from overexplain._files import replacing
 from overexplain.auditing.audit import audit
 from overexplain.auditing.audit_report import AuditReport
 from overexplain.auditing.determining.evidence import Evidence
+from overexplain.cli.main import GATE_FAILED
 from overexplain.cli.output import bar, processors
 from overexplain.cli.policy import Policy
 from overexplain.cli.proofs import refuse_used_folder, write_evidence
@@ -20,8 +21,6 @@ from overexplain.cli.services import read_cases
 from overexplain.errors import InvalidInput
 from overexplain.models.load import load_model
 from overexplain.report.render import refuse_unknown_kind, render
-
-GATE_FAILED = 1
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,7 @@ from overexplain.errors import (
     OverexplainError,
 )
 
-USAGE, FAILED, INTERRUPTED, UNREAD = 2, 8, 130, 141
+GATE_FAILED, USAGE, FAILED, INTERRUPTED, UNREAD = 1, 2, 8, 130, 141
 _CODES: tuple[tuple[type[Exception], int], ...] = (
     (InvalidInput, 3),
     (OSError, 3),

@@ -13,7 +13,7 @@ import numpy as np
 from overexplain.auditing.monitoring.gates import check_gates, gated
 from overexplain.auditing.monitoring.monitor import monitor
 from overexplain.auditing.monitoring.monitor_report import MonitorReport
-from overexplain.cli.main import say
+from overexplain.cli.main import GATE_FAILED, say
 from overexplain.cli.output import bar
 from overexplain.cli.points import listed, open_points
 from overexplain.cli.terms import Terms
@@ -23,8 +23,6 @@ from overexplain.log.blocks import as_columns, read_blocks
 from overexplain.models.linear import LinearModel
 from overexplain.models.load import load_model
 from overexplain.report.words import counted
-
-GATE_FAILED = 1
 
 
 @dataclass(frozen=True)

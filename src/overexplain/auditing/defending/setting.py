@@ -13,6 +13,7 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import ArrayLike
 
+from overexplain.auditing.units import around
 from overexplain.errors import InvalidInput
 from overexplain.geometry.arrays import FloatArray, as_point_or_rows, as_rows
 from overexplain.geometry.domain import Domain
@@ -24,9 +25,6 @@ from overexplain.oracles.exact import ModelOracle
 from overexplain.oracles.protocol import Oracle
 from overexplain.oracles.services import Service
 from overexplain.oracles.wrapper import Wrapper
-
-DEVIATIONS = 3.0
-"""Made-up questions stay within so many standard deviations of the average case, feature by feature."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,9 +97,7 @@ def setting_of(model: LinearModel, rows: ArrayLike, service: Service) -> Setting
         unit = 1.0  # whole numbers and categories have no other unit
     inside, scale = given / unit, float(np.abs(model.hyperplane.normal).max())
     plane = Hyperplane(model.hyperplane.normal / scale, model.hyperplane.offset / scale / unit)
-    spread = inside.std(axis=0)
-    reach = DEVIATIONS * np.where(spread > 0, spread, 1.0)
-    low, high = inside.mean(axis=0) - reach, inside.mean(axis=0) + reach
+    low, high = around(inside)
     if domain is not None:
         low, high = np.maximum(low, domain.low / unit), np.minimum(high, domain.high / unit)
         low, high = np.where(low < high, low, domain.low / unit), np.where(low < high, high, domain.high / unit)

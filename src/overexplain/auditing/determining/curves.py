@@ -19,7 +19,7 @@ import numpy as np
 from overexplain.auditing.audit_report import Curve
 from overexplain.auditing.determining.orders import Order, Population, Split, ask, split
 from overexplain.auditing.determining.reading import Reading, Touched
-from overexplain.auditing.workers import process_pool
+from overexplain.auditing.workers import one_thread, process_pool
 from overexplain.errors import InconsistentLog, InvalidInput
 from overexplain.extraction.recover import recover
 from overexplain.geometry.arrays import FloatArray, IntArray, as_rows
@@ -243,9 +243,7 @@ class _Job:
 
 
 def _run(job: _Job) -> Found:
-    from threadpoolctl import threadpool_limits
-
-    with threadpool_limits(1, user_api="blas"):  # matrices are small: threads would only wait for each other
+    with one_thread():
         return look(ask(job.model, job.rows, job.service, job.drawn), job.answers)
 
 
