@@ -70,7 +70,14 @@ class BudgetExhausted(OracleError):
 
 
 class EndpointFailed(OracleError):
-    """The service raised or could not be reached; the original error is the cause."""
+    """The service raised or could not be reached; the original error is the cause.
+
+    `stops`: no other question can be answered either (nobody there, credentials refused), so that asking on is of no use.
+    """
+
+    def __init__(self, message: str, *, stops: bool = False) -> None:
+        super().__init__(message)
+        self.stops = stops
 
 
 class NoExplanation(OracleError):

@@ -44,26 +44,14 @@ class Rebuilt:
 
     def to_dict(self) -> dict[str, Any]:
         """A JSON-ready form."""
-        found = self.found
         return {
             "service": "labels only" if self.mechanism is None else self.mechanism.describe(),
             "mechanism": None if self.mechanism is None else self.mechanism.to_dict(),
-            "method": found.method,
-            "explanations": found.spent.explanations,
-            "labels": found.spent.labels,
+            **self.found.to_dict(),
             "proven_minimum": self.minimum,
             "angle_error": self.angle_error,
-            "error_bound": found.error_bound,
             "offset_error": self.offset_error,
-            "offset_bound": found.offset_bound,
-            "radius": found.radius,
-            "radius_bound": found.radius_bound,
-            "oriented": found.oriented,
-            "exact": found.exact,
             "agreement": None if self.agreement is None else asdict(self.agreement),
-            "unidentified": found.unidentified.tolist(),
-            "assumptions": list(found.assumptions),
-            "hyperplane": {"normal": found.hyperplane.normal.tolist(), "offset": found.hyperplane.offset},
         }
 
 

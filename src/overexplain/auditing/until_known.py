@@ -14,6 +14,7 @@ from overexplain.auditing.units import around
 from overexplain.errors import ExtractionFailed, OverexplainError
 from overexplain.extraction.extract import extract
 from overexplain.extraction.labels.floors import information_bound, predicted_labels
+from overexplain.extraction.predicted import cone_dimension
 from overexplain.extraction.result import Extraction, Spent
 from overexplain.geometry.arrays import FloatArray
 from overexplain.geometry.hyperplane import Hyperplane
@@ -150,18 +151,6 @@ def _computed(service: Service, plane: Hyperplane, accuracy: float) -> int | Non
     if published.distance is None:
         return None
     return cone_dimension(service.mechanism, plane) + int(published.radius is None)
-
-
-def cone_dimension(mechanism: Mechanism, plane: Hyperplane) -> int:
-    """dim span K(w) for the step w that the service takes: explanations that the model's own shape asks for.
-
-    >>> from overexplain.geometry.norms import l1, l2
-    >>> plane = Hyperplane([1.0, 2.0, 3.0], 0.0)
-    >>> cone_dimension(Mechanism(l1), plane), cone_dimension(Mechanism(l2), plane)
-    (3, 1)
-    """
-    assert mechanism.distance is not None
-    return mechanism.distance.normal_cone(mechanism.distance.maximizer(plane.normal)).dimension
 
 
 def _minimum(service: Service, median: Rebuilt | None, dimension: int, accuracy: float) -> tuple[int | None, Any]:

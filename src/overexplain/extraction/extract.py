@@ -33,7 +33,7 @@ from overexplain.extraction.labels.lowd_meek import extract_by_lowd_meek
 from overexplain.extraction.paper import extract_as_printed
 from overexplain.extraction.points import extract_by_points
 from overexplain.extraction.result import Extraction
-from overexplain.extraction.session import Session
+from overexplain.extraction.session import Progress, Session
 from overexplain.geometry.arrays import as_generator, as_point
 from overexplain.geometry.mechanism import Mechanism
 from overexplain.geometry.norms import l2
@@ -56,6 +56,7 @@ def extract(
     budget: int | None = None,
     rng: int | np.random.Generator | None = None,
     record: bool = True,
+    watch: Callable[[Progress], None] | None = None,
 ) -> Extraction:
     """The model behind `oracle`, rebuilt from as few answers as possible, with bounds on its error.
 
@@ -75,6 +76,7 @@ def extract(
     budget     the most requests (explanations and labels) to send; BudgetExhausted is raised before the first one too many
     rng        an int or a Generator, for the few random choices
     record     keep every answer in `.log`; without it memory stays O(p)
+    watch      is told before each request how far the work is (`Progress`)
 
     Whatever goes wrong, the error's `.log` has every answer that came.
 
@@ -91,7 +93,7 @@ def extract(
     if wanted is not None and not wanted > 0:
         raise InvalidInput(f"accuracy must be positive, got {accuracy!r}")
     generator = as_generator(rng)
-    session = Session(oracle, budget, record)
+    session = Session(oracle, budget, record, watch)
     if session.mechanism is not None:
         session.mechanism.fits(session.dimension)
     origin, where = begin(session, start, bounds, generator)

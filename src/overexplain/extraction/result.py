@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from typing import Any
 
 from overexplain.geometry.arrays import FloatArray
 from overexplain.geometry.hyperplane import Hyperplane
@@ -53,6 +54,23 @@ class Extraction:
     radius: float | None
     radius_bound: float | None
     unidentified: FloatArray
+
+    def to_dict(self) -> dict[str, Any]:
+        """A JSON-ready form, without the log."""
+        return {
+            "method": self.method,
+            "explanations": self.spent.explanations,
+            "labels": self.spent.labels,
+            "error_bound": self.error_bound,
+            "offset_bound": self.offset_bound,
+            "radius": self.radius,
+            "radius_bound": self.radius_bound,
+            "oriented": self.oriented,
+            "exact": self.exact,
+            "unidentified": self.unidentified.tolist(),
+            "assumptions": list(self.assumptions),
+            "hyperplane": {"normal": self.hyperplane.normal.tolist(), "offset": self.hyperplane.offset},
+        }
 
     def rescaled(self, length: float, length_error: float = 0.0) -> Extraction:
         """The same with normal and offset divided by `length`; the true model's own length is that up to the share `length_error`.

@@ -36,10 +36,25 @@ class Reply:
     failure: str | None = None
 
 
+@dataclass(frozen=True)
+class Progress:
+    """How far an extraction is: what was asked, the requests it will have taken as far as that is known, the proved angle."""
+
+    spent: Spent
+    planned: int | None
+    bound: float | None
+
+
 class Session:
     """Asks an oracle within a budget; the log holds every answer from the moment it came."""
 
-    def __init__(self, oracle: Oracle, budget: int | None = None, record: bool = True) -> None:
+    def __init__(
+        self,
+        oracle: Oracle,
+        budget: int | None = None,
+        record: bool = True,
+        watch: Callable[[Progress], None] | None = None,
+    ) -> None:
         self._oracle = oracle
         self._budget = None if budget is None else as_budget(budget)
         self.dimension = _dimension_of(oracle)
@@ -51,6 +66,9 @@ class Session:
             raise InvalidInput(f"an oracle's domain is a Domain or None, got {self.domain!r}")
         self.log = QueryLog(mechanism=self.mechanism) if record else None
         self.spent = Spent()
+        self.planned: int | None = None
+        self.bound: float | None = None
+        self._watch = watch
         self.forgiving = False  # True: what is no answer, an exception or an echo too, is None and stops nothing
         self.can_label = offers(oracle, "classify")
         self.can_explain = offers(oracle, "explain")
@@ -67,6 +85,8 @@ class Session:
 
     def require(self, count: int, purpose: str, whole: bool = True) -> None:
         """Refuse now, before anything is spent on it, what the budget cannot pay for; `whole`: nothing comes after it."""
+        if whole:
+            self.planned = self.spent.requests + count
         if self._budget is not None and self.spent.requests + count > self._budget:
             left = self._budget - self.spent.requests
             enough = f". A budget of {self.spent.requests + count} is enough" if whole else ""
@@ -103,7 +123,9 @@ class Session:
             raw = self._ask(self._oracle.explain, x)
         except BudgetExhausted:
             raise
-        except OverexplainError:
+        except OverexplainError as error:
+            if isinstance(error, EndpointFailed) and error.stops:
+                raise  # not this question failed, but the service
             reply = Reply(None, "exception")
         else:
             reply = _read(raw, x)
@@ -133,6 +155,8 @@ class Session:
 
     def _ask(self, verb: Callable[[FloatArray], Any], x: FloatArray) -> Any:
         question = x.copy()  # an oracle that writes into its input must not change ours
+        if self._watch is not None:
+            self._watch(Progress(self.spent, self.planned, self.bound))
         try:
             return verb(question)
         except OverexplainError:

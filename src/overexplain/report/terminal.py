@@ -8,7 +8,9 @@ from typing import IO, TYPE_CHECKING
 
 from overexplain.auditing.names import service_in_words
 from overexplain.auditing.rebuilt import Rebuilt
+from overexplain.extraction.result import Extraction
 from overexplain.geometry.hyperplane import Hyperplane
+from overexplain.geometry.mechanism import Mechanism
 from overexplain.report.words import counted, percent, small
 
 if TYPE_CHECKING:
@@ -40,19 +42,33 @@ def print_rebuilt(rebuilt: Rebuilt, console: Console, features: Sequence[str] | 
     verb = "rebuilds" if spent.requests == 1 else "rebuild"
     console.print(f"{' and '.join(paid)} {verb} this model.", style="bold")
     console.print()
+    service = "labels only" if rebuilt.mechanism is None else service_in_words(rebuilt.mechanism)
+    print_pairs([("service", service), *found_in_pairs(found, rebuilt.mechanism, features, rebuilt)], console)
+
+
+def found_in_pairs(
+    found: Extraction, mechanism: Mechanism | None, features: Sequence[str] | None, rebuilt: Rebuilt | None
+) -> list[tuple[str, str]]:
+    """What was found and what it rests on, as names and values; errors only beside the true model (`rebuilt`), else bounds."""
+    spent = found.spent
     lines = [
-        ("service", "labels only" if rebuilt.mechanism is None else service_in_words(rebuilt.mechanism)),
         ("method", found.method),
         ("spent", f"{counted(spent.explanations, 'explanation')}, {counted(spent.labels, 'label')}"),
-        ("proven minimum", "not known" if rebuilt.minimum is None else counted(rebuilt.minimum, "explanation")),
-        ("angle error", f"{small(rebuilt.angle_error, 1)} rad ({_bound(found.error_bound)})"),
-        ("offset error", f"{small(rebuilt.offset_error, 1)} ({_bound(found.offset_bound)})"),
-        ("rebuilt", _formula(found.hyperplane, features)),
     ]
-    if (same := rebuilt.agreement) is not None:
-        floor = f"a constant answer: {percent(same.floor)}"
-        lines.insert(6, ("agreement", f"{percent(same.share)} of {counted(same.points, 'point')} ({floor})"))
-    if rebuilt.mechanism is not None and rebuilt.mechanism.radius is None and found.radius is not None:
+    if rebuilt is None:
+        lines += [("angle", _bound(found.error_bound)), ("offset", _bound(found.offset_bound))]
+    else:
+        least = "not known" if rebuilt.minimum is None else counted(rebuilt.minimum, "explanation")
+        lines += [
+            ("proven minimum", least),
+            ("angle error", f"{small(rebuilt.angle_error, 1)} rad ({_bound(found.error_bound)})"),
+            ("offset error", f"{small(rebuilt.offset_error, 1)} ({_bound(found.offset_bound)})"),
+        ]
+        if (same := rebuilt.agreement) is not None:
+            floor = f"a constant answer: {percent(same.floor)}"
+            lines.append(("agreement", f"{percent(same.share)} of {counted(same.points, 'point')} ({floor})"))
+    lines.append(("rebuilt", _formula(found.hyperplane, features)))
+    if mechanism is not None and mechanism.radius is None and found.radius is not None:
         lines.append(("radius", f"{found.radius:.10g} (found; {_bound(found.radius_bound)})"))
     elif found.radius:
         lines.append(("radius", f"{found.radius:.10g} (declared)"))
@@ -62,8 +78,7 @@ def print_rebuilt(rebuilt: Rebuilt, console: Console, features: Sequence[str] | 
         )
     if not found.oriented:
         lines.append(("Yes and No", "may be exchanged: no label was asked"))
-    lines += [("" if k else "assumes", sentence) for k, sentence in enumerate(found.assumptions)]
-    print_pairs(lines, console)
+    return lines + [("" if k else "assumes", sentence) for k, sentence in enumerate(found.assumptions)]
 
 
 def print_text(text: str, console: Console) -> None:

@@ -252,7 +252,9 @@ def _fine_pass(thresholds: Thresholds, plan: _Plan) -> Known:
         known = thresholds.known()
         is_open[asked] &= bool(known.half[asked] < 0.95 * before)  # else float64 is at its end here: no endless loop
         before = math.inf
-        if not math.isfinite(known.length) or angle_bound(frame, known) <= plan.accuracy or not is_open.any():
+        proved = angle_bound(frame, known) if math.isfinite(known.length) else math.pi
+        line.session.bound = proved
+        if not math.isfinite(known.length) or proved <= plan.accuracy or not is_open.any():
             return known
         i = int(np.argmax(_urgency(thresholds, known) * is_open))
         s = known.s_low, known.s_high
