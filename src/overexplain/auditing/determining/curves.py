@@ -116,11 +116,13 @@ class _Search:
         )
 
     def _search(self) -> int | None:
-        everything = np.arange(len(self.first))
-        low, points = -1, everything
-        step = 1
+        points = np.arange(len(self.first))
+        # Exact answers leave one model by then at the latest, as a rule, and long logs take long to read.
+        enough = sum(k <= self.order.model.dimension for k in self.answers)
+        low, step = -1, 1
         while low < self.last - 1:
             high = min(low + step, self.last - 1)
+            high = enough if low < enough < high else high
             determined = self._read(high, points)
             self._halve(low, high, points[determined])
             points = points[~determined]

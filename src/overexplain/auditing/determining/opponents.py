@@ -14,6 +14,7 @@ import numpy as np
 
 from overexplain.auditing.determining.promised import Promised
 from overexplain.geometry.arrays import BoolArray, FloatArray
+from overexplain.geometry.norm import Norm
 from overexplain.knowledge.facts import Facts, OffPlane, Secret
 from overexplain.knowledge.region import Region
 from overexplain.knowledge.shells import references
@@ -54,8 +55,7 @@ class Opponents:
 
     def _touching(self, shell: OffPlane) -> FloatArray:
         """Where the audited plane touches an answer's ball: models with this point on one side or the other miss the equality."""
-        assert not isinstance(shell.ball, Secret)
-        return shell.explanation + shell.side * shell.radius * np.asarray(shell.ball.maximizer(self._truth[:-1]))
+        return shell.explanation + shell.side * shell.radius * np.asarray(_ball(shell).maximizer(self._truth[:-1]))
 
     def decide_otherwise(self, points: FloatArray) -> BoolArray:
         """True for every point for which a model was found that keeps the facts and does not decide it as the audited one."""
@@ -119,12 +119,16 @@ class Opponents:
         """The ends seen from the audited model in mirrors near and far: too long a reach becomes too short."""
         return np.vstack([self._truth - share * (ends - self._truth) for share in MIRRORS])
 
-    def missed(self) -> list[tuple[OffPlane, FloatArray]]:
-        """The ends whose reach is too short, for each answer that says how long it is."""
-        return [(shell, self.ends[_excess(shell, self.ends) < 0]) for shell in self._shells]
+    def missed(self) -> list[tuple[Norm, FloatArray]]:
+        """For every ball the ends whose reach is too short: where they touch it one more row would leave them out."""
+        return [(_ball(shell), self.ends[_excess(shell, self.ends) < 0]) for shell in self._shells]
+
+
+def _ball(shell: OffPlane) -> Norm:
+    assert not isinstance(shell.ball, Secret)
+    return shell.ball
 
 
 def _excess(shell: OffPlane, models: FloatArray) -> FloatArray:
     """By how much the reach that an answer shows is longer than the length it stands for, for every model (row)."""
-    assert not isinstance(shell.ball, Secret)
-    return np.asarray(models @ shell.behind / shell.radius - shell.ball.dual(models[:, :-1]))
+    return np.asarray(models @ shell.behind / shell.radius - _ball(shell).dual(models[:, :-1]))

@@ -9,6 +9,7 @@ explanation is what it was shown as. All that then remains is undecided. Nothing
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cached_property
 from typing import final
 
@@ -20,7 +21,7 @@ from overexplain.auditing.determining.room import Room, has_room
 from overexplain.geometry.arrays import FloatArray
 from overexplain.geometry.hyperplane import NO, YES
 from overexplain.geometry.norm import Norm
-from overexplain.knowledge.facts import Facts, Flips, OffPlane, Secret, Steepest
+from overexplain.knowledge.facts import Facts, Flips, Secret, Steepest
 from overexplain.knowledge.region import Region
 from overexplain.knowledge.shells import touching_steps
 from overexplain.knowledge.smooth import OPEN, smooth_codes, smooth_facts
@@ -38,7 +39,7 @@ LARGEST = 1e100
 
 @final
 class Touched:
-    """Where models touch the balls of robust counterfactuals, as far as it has been learnt in the readings of one order.
+    """Where models touch balls, those of distances and of robust counterfactuals, as far as the readings of one order showed it.
 
     Hölder's inequality may be written down at any point of a ball, whoever names it. Most is gained where the audited model touches
     it, for there the models do that are hard to tell from it, and where models do that were found not to fit; what is learnt after
@@ -46,7 +47,7 @@ class Touched:
     """
 
     def __init__(self) -> None:
-        self._learnt: dict[Norm | Secret, FloatArray] = {}
+        self._learnt: dict[Norm, FloatArray] = {}
 
     def of(self, facts: Facts, truth: FloatArray) -> dict[int, FloatArray]:
         """The points of every ball, by the number of its norm."""
@@ -55,15 +56,17 @@ class Touched:
         found = {}
         for ball in (ball for ball in balls if not isinstance(ball, Secret)):
             own = np.asarray(ball.maximizer(normal))
-            found[facts.norms.index(ball)] = np.vstack([own, -own, self._learnt.get(ball, np.zeros((0, len(own))))])
+            found[facts.norms.index(ball)] = np.vstack([own, -own, self.known(ball, len(own))])
         return found
 
-    def learn(self, shell: OffPlane, ends: FloatArray) -> None:
-        """Keep the points of an answer's ball at which models that do not keep its promise are largest."""
-        assert not isinstance(shell.ball, Secret)
-        known = self._learnt.get(shell.ball, np.zeros((0, ends.shape[1] - 1)))
-        new = [np.asarray(shell.ball.maximizer(end[:-1] / np.abs(end[:-1]).max())) for end in ends[-NEW:]]
-        self._learnt[shell.ball] = np.vstack([known, *new])[-MOST:]
+    def known(self, norm: Norm, dimension: int) -> FloatArray:
+        """What was learnt about one ball."""
+        return self._learnt.get(norm, np.zeros((0, dimension)))
+
+    def learn(self, norm: Norm, points: Sequence[FloatArray]) -> None:
+        """Keep more points of a ball; the oldest are forgotten."""
+        if len(points):
+            self._learnt[norm] = np.vstack([self.known(norm, len(points[0])), *points])[-MOST:]
 
 
 @final
@@ -99,7 +102,10 @@ class Reading:
         if not len(left) or self.pinned_down:
             return codes
         if self.is_roomy:
-            codes[left] = Room(self.facts, self.truth).codes(points[left])
+            norm = self.facts.norms[0]
+            room = Room(self.facts, self.truth, self.touched.known(norm, self.facts.dimension))
+            codes[left] = room.codes(points[left])
+            self.touched.learn(norm, room.learnt[-MOST:])
         elif not self.smooth:
             codes[left] = self._with_opponents(points[left])
         return codes
@@ -110,8 +116,8 @@ class Reading:
         opponents = Opponents(self.facts, self.region, self.truth)
         codes[opponents.decide_otherwise(points)] = Verdict.UNKNOWN
         left, missed = np.flatnonzero(codes == OPEN), opponents.missed()
-        for shell, ends in missed:
-            self.touched.learn(shell, ends)
+        for ball, ends in missed:
+            self.touched.learn(ball, [np.asarray(ball.maximizer(a / np.abs(a).max())) for a in ends[-NEW:, :-1]])
         if len(left) and any(len(ends) for _, ends in missed):
             sharper = Region(self.facts, self.touched.of(self.facts, self.truth)).codes(points[left])
             codes[left] = np.where(np.abs(sharper) == 1, sharper, OPEN)
