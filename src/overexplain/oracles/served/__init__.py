@@ -1,0 +1,1 @@
+"""A service as a real HTTP endpoint, for tests and demonstrations; needs starlette and uvicorn (`overexplain[serve]`)."""
