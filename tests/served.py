@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import threading
 import time
 from collections.abc import Iterator, Sequence
@@ -34,15 +35,21 @@ class Served(NamedTuple):
 
 @contextmanager
 def served(
-    oracle: Any, *, features: Sequence[str] | None = None, name: str = "model", log: Path | None = None, port: int = 0
+    oracle: Any,
+    *,
+    features: Sequence[str] | None = None,
+    name: str = "model",
+    log: Path | None = None,
+    listener: socket.socket | None = None,
 ) -> Iterator[Served]:
     """The oracle as a running endpoint: `with served(ModelOracle(...)) as service: ... service.url, service.counts`.
 
-    It has stopped, and its log is closed, when the block ends. `port`: to come back where a service was before.
+    It has stopped, and its log is closed, when the block ends. `listener`: where, if not on a new port; whoever
+    connected before is answered then.
     """
     app = service_app(oracle, features=features, name=name, log=log)
     server = server_of(app)
-    with listen(port=port) as listener:
+    with listen(port=0) if listener is None else listener as listener:
         url = url_of(listener)
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
         thread.start()
