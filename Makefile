@@ -7,7 +7,7 @@ INSTALL := -m pip install --quiet --disable-pip-version-check --constraint const
 PIP     := $(BIN)/python $(INSTALL)
 PYTEST  := $(BIN)/python -m pytest
 
-.PHONY: demo test check test-system test-dice soak bench-extraction bench-certify bench-robust bench-imperfect bench-audit figures-robust readme schemas clean
+.PHONY: demo test check test-system test-dice soak bench-extraction bench-certify bench-robust bench-imperfect bench-audit bench-logs figures-robust readme schemas clean
 
 demo: $(VENV)/.runs
 	$(BIN)/overexplain demo
@@ -22,6 +22,7 @@ check: $(VENV)/.checks
 	$(BIN)/lint-imports
 	$(BIN)/python benchmarks/readme_table.py --check
 	$(BIN)/python benchmarks/monitor.py --check
+	$(BIN)/python benchmarks/logs.py --check
 
 test-system: $(VENV)/.tests
 	$(PYTEST) -m system
@@ -32,7 +33,7 @@ test-dice: $(DICE)/.tests
 
 # A long campaign, not part of CI: new random examples, many times as many.
 soak: $(VENV)/.tests
-	SOAK=30 $(PYTEST) -n auto tests/extraction/test_properties.py tests/extraction/test_label_certificates.py tests/oracles/test_exact.py tests/knowledge
+	SOAK=30 $(PYTEST) -n auto tests/extraction/test_properties.py tests/extraction/test_label_certificates.py tests/oracles/test_exact.py tests/knowledge tests/log tests/crash tests/faults
 
 bench-extraction: $(VENV)/.runs
 	$(BIN)/python benchmarks/extraction.py
@@ -54,6 +55,10 @@ bench-imperfect: $(VENV)/.tests $(DICE)/.tests
 bench-audit: $(VENV)/.tests
 	$(BIN)/python benchmarks/audit.py
 	$(BIN)/python benchmarks/monitor.py
+
+# A million rows of every format beside pandas; the figures in docs/logs.md.
+bench-logs: $(VENV)/.tests
+	$(BIN)/python benchmarks/logs.py
 
 schemas: $(VENV)/.runs
 	$(BIN)/python docs/schemas/write.py

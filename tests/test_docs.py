@@ -35,7 +35,11 @@ def run(block: str, names: dict[str, Any]) -> tuple[str, dict[str, Any]]:
 
 
 @pytest.mark.parametrize(
-    "page", ["README.md", "docs/services.md", "docs/models.md", "docs/audit.md", "docs/monitor.md"]
+    "page",
+    [
+        "README.md",
+        *(f"docs/{name}.md" for name in ("services", "models", "audit", "monitor", "serve", "endpoints", "logs")),
+    ],
 )
 def test_code_runs_and_prints_what_the_comment_below_it_says(
     page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -137,7 +137,7 @@ def test_what_cannot_be_read_is_refused_with_its_place() -> None:
     frame = asked(60).to_frame()[[*FEATURES, "label"]]
     frame.loc[55, "age"] = np.nan
     frame.to_csv("gap.csv", index=False)
-    with pytest.raises(NotFinite, match=r"gap.csv, rows from 50 on .*'age' has nan in row 5"):
+    with pytest.raises(NotFinite, match=r"gap.csv: column 'age' has nan in row 55 \(line 57\)"):
         monitor("gap.csv")
     Path("junk.parquet").write_bytes(b"PAR1 not really")
     with pytest.raises(InvalidInput, match="not a Parquet file"):

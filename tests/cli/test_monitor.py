@@ -13,7 +13,8 @@ from rich.cells import cell_len
 from overexplain.auditing.monitoring.gates import gated
 from overexplain.auditing.monitoring.monitor import monitor
 from overexplain.auditing.monitoring.monitor_report import MonitorReport
-from overexplain.cli.monitor import Request, read_mapping, run_monitor
+from overexplain.cli.log_files import read_mapping
+from overexplain.cli.monitor import Request, run_monitor
 from overexplain.cli.terms import Terms
 from overexplain.errors import InconsistentLog, InvalidInput
 from overexplain.geometry.hyperplane import Hyperplane

@@ -10,14 +10,19 @@ from typing import Annotated, Any
 import typer
 from typer import Option
 
-from overexplain.cli.options import read_radius, read_slack
+from overexplain.cli.options import SECRET, read_radius, read_slack
 
 Work = Callable[[], int | None]
 """What a command line asks for; it gives back the exit code, if that is not 0."""
 
 Seed = Annotated[int, Option(min=0, max=2**32 - 1, help="Makes the output reproducible.")]
 AsJson = Annotated[bool, Option("--json", help="Print one JSON object and nothing else.")]
-LogFile = Annotated[Path, typer.Argument(metavar="LOG.jsonl", help="What a service was asked, and what it said.")]
+FORMATS = ".jsonl, .csv, .parquet, .json (DiCE) or .sqlite (a run)"
+LogFile = Annotated[Path, typer.Argument(metavar="LOG", help=f"What a service was asked, and what it said: {FORMATS}.")]
+Mapped = Annotated[
+    list[str] | None,
+    Option("--map", metavar="NAME=COLUMN,...", help="Which column is what: x=age+income,y=decision,client=who,..."),
+]
 Distance = Annotated[
     str | None, Option(metavar="NORM", help="What explanations minimise, where the log does not say: l1, l2, ...")
 ]
@@ -103,3 +108,19 @@ Robust = Annotated[
     Level,
     Option(help="How much of robust explanations is used. exact: all, which leaves the fewest points undecided."),
 ]
+
+
+def refuse_lonely_terms(
+    distance: str | None,
+    tolerance: float | None,
+    slack: float | None,
+    robustness: str | None,
+    radius: float | str | None,
+) -> None:
+    """Raise WrongUsage where a term stands without the one that it belongs to."""
+    if distance is None and (tolerance is not None or slack):
+        raise WrongUsage("--tolerance and --slack need --distance, e.g. --distance l1 (only --slack any does not)")
+    if distance is None and slack is not None and (robustness is not None or radius is not None):
+        raise WrongUsage("--robustness and --radius need --distance, e.g. --distance l1 --robustness l2 --radius 0.1")
+    if (robustness is not None and radius is None) or (robustness is None and radius not in (None, 0.0, SECRET)):
+        raise WrongUsage("--robustness and --radius belong together, e.g. --robustness l2 --radius 0.1 (or secret)")

@@ -44,6 +44,7 @@ class Request:
     output: Path | None
     proofs: Path | None
     terms: Terms
+    mapping: tuple[str, ...]
     robust: Robust
     time_limit: float | None
     as_json: bool
@@ -53,7 +54,7 @@ def run_certify(request: Request) -> None:
     """Read, certify block by block, write, print; a file is written whole or not at all."""
     written = [path for path in (request.output, request.proofs) if path is not None]
     refuse_to_overwrite([request.log, request.points], written, "LOG, POINTS, --output and --proofs")
-    log, dimension = read_log(request.log, request.terms)
+    log, dimension = read_log(request.log, request.terms, request.mapping)
     with open_points(request.points, log.features, dimension) as points:
         _say_what_is_not_used(points, request)
         knowledge = what_is_known(log, request.log, request.robust, request.time_limit)

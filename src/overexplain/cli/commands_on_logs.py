@@ -13,6 +13,7 @@ from overexplain.cli.arguments import (
     Distance,
     Level,
     LogFile,
+    Mapped,
     Radius,
     Robust,
     Robustness,
@@ -22,8 +23,9 @@ from overexplain.cli.arguments import (
     Tolerance,
     Work,
     WrongUsage,
+    refuse_lonely_terms,
 )
-from overexplain.cli.options import SECRET, read_ranges, read_size
+from overexplain.cli.options import read_ranges, read_size
 
 
 def monitor(
@@ -31,9 +33,7 @@ def monitor(
     by: Annotated[
         str, Option(metavar="client|none", help="Look at every client apart, or at all together.")
     ] = "client",
-    mapping: Annotated[
-        list[str] | None, Option("--map", metavar="NAME=COLUMN,...", help="Which column is what: client=client_id,...")
-    ] = None,
+    mapping: Mapped = None,
     model: Annotated[Path | None, Option(metavar="MODEL", help="The model itself, for margins.")] = None,
     reference: Annotated[
         Path | None, Option(metavar="CASES", help="The decisions that matter; else the log's own.")
@@ -56,7 +56,7 @@ def monitor(
 
     Per client and pooled: known boundary points, determined decisions, when the model became recoverable, alarms.
     """
-    _refuse_lonely_terms(distance, tolerance, slack, robustness, radius)
+    refuse_lonely_terms(distance, tolerance, slack, robustness, radius)
     if by not in ("client", "none"):
         raise WrongUsage(f"--by is client or none, not {by!r}; see overexplain monitor --help")
 
@@ -81,6 +81,7 @@ def certify(
         Path | None, Option("--output", "-o", metavar="VERDICTS.csv", help="Save the verdict on every point here.")
     ] = None,
     proofs: Annotated[Path | None, Option(metavar="PROOFS.jsonl", help="Save a proof of every verdict here.")] = None,
+    mapping: Mapped = None,
     distance: Distance = None,
     robustness: Robustness = None,
     radius: Radius = None,
@@ -95,14 +96,16 @@ def certify(
     A point is YES or NO if every linear model that fits the log says so, UNKNOWN if two of them disagree. The model
     itself is not needed. Proofs can be checked by: overexplain verify.
     """
-    _refuse_lonely_terms(distance, tolerance, slack, robustness, radius)
+    refuse_lonely_terms(distance, tolerance, slack, robustness, radius)
 
     def work() -> None:
         from overexplain.cli.certify import Request, run_certify
         from overexplain.cli.terms import Terms
 
         terms = Terms(distance, tolerance, slack, robustness, radius)
-        run_certify(Request(log, points, output, proofs, terms, robust.value, time_limit, as_json))
+        run_certify(
+            Request(log, points, output, proofs, terms, tuple(mapping or ()), robust.value, time_limit, as_json)
+        )
 
     return work
 
@@ -125,6 +128,7 @@ def draw_map(
     output: Annotated[
         Path | None, Option("--output", "-o", metavar="MAP.svg|MAP.png", help="Draw a picture instead of letters.")
     ] = None,
+    mapping: Mapped = None,
     distance: Distance = None,
     robustness: Robustness = None,
     radius: Radius = None,
@@ -139,14 +143,18 @@ def draw_map(
     Where every model that fits the log says Yes, where every one says No, and where it is still open. All other
     features are held.
     """
-    _refuse_lonely_terms(distance, tolerance, slack, robustness, radius)
+    refuse_lonely_terms(distance, tolerance, slack, robustness, radius)
 
     def work() -> None:
         from overexplain.cli.map import Request, run_map
         from overexplain.cli.terms import Terms
 
         terms = Terms(distance, tolerance, slack, robustness, radius)
-        run_map(Request(log, features, at, size, ranges, output, terms, robust.value, time_limit, as_json))
+        run_map(
+            Request(
+                log, features, at, size, ranges, output, terms, tuple(mapping or ()), robust.value, time_limit, as_json
+            )
+        )  # fmt: skip
 
     return work
 
@@ -160,7 +168,7 @@ def verify(
     ],
     log: Annotated[
         Path | None,
-        typer.Argument(metavar="LOG.jsonl", help="What the proofs rest on; not for a folder, which has it."),
+        typer.Argument(metavar="LOG", help="What the proofs rest on; not for a folder, which has it."),
     ] = None,
     report: Annotated[
         Path | None, Option(metavar="AUDIT.json", help="Derive this report's determined shares again, from a folder.")
@@ -171,6 +179,7 @@ def verify(
     points: Annotated[
         Path | None, Option(metavar="POINTS", help="Every proof must be about the point in its row here.")
     ] = None,
+    mapping: Mapped = None,
     distance: Distance = None,
     robustness: Robustness = None,
     radius: Radius = None,
@@ -186,7 +195,7 @@ def verify(
     Neither the model nor the program that found the proofs is needed: only the log, and fractions. Ends with exit code
     7 if a proof is wrong or missing.
     """
-    _refuse_lonely_terms(distance, tolerance, slack, robustness, radius)
+    refuse_lonely_terms(distance, tolerance, slack, robustness, radius)
     if log is None and (report is None and not proofs.is_dir()):
         raise WrongUsage(
             "name the log that the proofs rest on: overexplain verify PROOFS LOG; see overexplain verify --help"
@@ -206,21 +215,6 @@ def verify(
         from overexplain.cli.verify import Request, run_verify
 
         terms = Terms(distance, tolerance, slack, robustness, radius)
-        run_verify(Request(proofs, log, verdicts, points, terms, assume_tolerance, as_json))
+        run_verify(Request(proofs, log, verdicts, points, terms, tuple(mapping or ()), assume_tolerance, as_json))
 
     return work
-
-
-def _refuse_lonely_terms(
-    distance: str | None,
-    tolerance: float | None,
-    slack: float | None,
-    robustness: str | None,
-    radius: float | str | None,
-) -> None:
-    if distance is None and (tolerance is not None or slack):
-        raise WrongUsage("--tolerance and --slack need --distance, e.g. --distance l1 (only --slack any does not)")
-    if distance is None and slack is not None and (robustness is not None or radius is not None):
-        raise WrongUsage("--robustness and --radius need --distance, e.g. --distance l1 --robustness l2 --radius 0.1")
-    if (robustness is not None and radius is None) or (robustness is None and radius not in (None, 0.0, SECRET)):
-        raise WrongUsage("--robustness and --radius belong together, e.g. --robustness l2 --radius 0.1 (or secret)")

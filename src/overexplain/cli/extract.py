@@ -20,6 +20,7 @@ from overexplain.errors import InvalidInput, OverexplainError
 from overexplain.extraction.extract import extract
 from overexplain.geometry.arrays import FloatArray
 from overexplain.geometry.mechanism import Mechanism
+from overexplain.log.files import check_written
 from overexplain.log.querylog import QueryLog, Status
 from overexplain.models.linear import LinearModel
 from overexplain.models.load import load_model
@@ -102,6 +103,10 @@ def _read_as_found(oracle: Recorded, found: QueryLog | None) -> None:
 
 def _refuse_to_overwrite(request: Request) -> None:
     """Answers cost something and models more: neither a log that exists nor the model that is read is written over."""
+    if request.log is not None:
+        check_written(request.log)
+        if request.log.suffix.lower() == ".json":
+            raise InvalidInput(f"{request.log}: a file of DiCE holds no terms and no times; save .jsonl, then log convert")
     if request.log is not None and request.log.exists():
         raise InvalidInput(f"{request.log}: exists already; a log is not written over, give another name or remove it")
     read, written = request.model.resolve(), [p.resolve() for p in (request.log, request.output) if p is not None]

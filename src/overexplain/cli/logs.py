@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from pathlib import Path
 
+from overexplain.cli.log_files import load_log
 from overexplain.cli.main import say
 from overexplain.cli.terms import Terms
 from overexplain.errors import InconsistentLog, InvalidInput
@@ -18,18 +18,15 @@ from overexplain.report.words import counted
 MOST_ROWS = 20
 
 
-def read_log(path: Path, terms: Terms) -> tuple[QueryLog, int]:
+def read_log(path: Path, terms: Terms, mapping: Sequence[str] = ()) -> tuple[QueryLog, int]:
     """The log in a file, under these terms where it states none, and its number of features."""
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        log = QueryLog.load(path)
-    for warning in caught:
-        say(f"note: {warning.message}")
+    mechanism = terms.mechanism
+    log = load_log(path, mapping, mechanism)
     if log.dimension is None or len(log) == 0:
         raise InvalidInput(f"{path} has no rows: there is nothing to learn from")
-    bare, mechanism = without_terms(log), terms.mechanism
+    bare = without_terms(log)
     if mechanism is not None:
-        if not bare:
+        if not bare and mechanism not in log.mechanisms:
             say(f"note: every explanation in {path} states its own terms; those given are not used")
         return with_terms(log, mechanism), log.dimension
     if bare:

@@ -36,6 +36,7 @@ class Request:
     ranges: tuple[Span, Span] | None
     output: Path | None
     terms: Terms
+    mapping: tuple[str, ...]
     robust: Robust
     time_limit: float | None
     as_json: bool
@@ -48,7 +49,7 @@ def run_map(request: Request) -> None:
         raise InvalidInput(f"{request.output}: a map is written to a file whose name ends in .svg or .png")
     if request.output is not None:
         refuse_to_overwrite([request.log], [request.output], "LOG and --output")
-    log, dimension = read_log(request.log, request.terms)
+    log, dimension = read_log(request.log, request.terms, request.mapping)
     names = log.features or tuple(f"x{i}" for i in range(dimension))
     pair = _pair(request.features, names, request.log)
     at = None if request.at is None else _point(request.at, names, pair)

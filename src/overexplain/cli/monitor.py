@@ -13,6 +13,7 @@ import numpy as np
 from overexplain.auditing.monitoring.gates import check_gates, gated
 from overexplain.auditing.monitoring.monitor import monitor
 from overexplain.auditing.monitoring.monitor_report import MonitorReport
+from overexplain.cli.log_files import read_mapping
 from overexplain.cli.main import GATE_FAILED, say
 from overexplain.cli.output import bar
 from overexplain.cli.points import listed, open_points
@@ -64,23 +65,6 @@ def run_monitor(request: Request) -> int:
         )
     _show(report, request.as_json)
     return 0 if report.passed else GATE_FAILED
-
-
-def read_mapping(texts: Sequence[str]) -> dict[str, Any] | None:
-    """Which column is what: 'client=client_id,y=decision'; the features are separated by +: 'x=age+income'.
-
-    >>> read_mapping(["client=client_id,y=decision", "x=age+income"])
-    {'client': 'client_id', 'y': 'decision', 'x': ['age', 'income']}
-    """
-    found: dict[str, Any] = {}
-    for part in (part for text in texts for part in text.split(",")):
-        key, equals, name = (piece.strip() for piece in part.partition("="))
-        if not (key and equals and name):
-            raise InvalidInput(f"--map takes what=column, e.g. client=client_id,y=decision; got {part[:60]!r}")
-        if key in found:
-            raise InvalidInput(f"--map says twice what {key} is")
-        found[key] = name.split("+") if key == "x" else name
-    return found or None
 
 
 def _reference(request: Request, mapping: dict[str, Any] | None, model: LinearModel | None) -> FloatArray:

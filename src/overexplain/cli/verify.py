@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import textwrap
-import warnings
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -13,7 +12,7 @@ from typing import IO, Any
 import typer
 
 from overexplain.cli.claims import Claims, Fingerprints, read_claims
-from overexplain.cli.main import say
+from overexplain.cli.log_files import load_log
 from overexplain.cli.output import bar, print_json
 from overexplain.cli.terms import Terms
 from overexplain.errors import CertificateInvalid, InconsistentLog, InvalidInput
@@ -42,6 +41,7 @@ class Request:
     verdicts: Path | None
     points: Path | None
     terms: Terms
+    mapping: tuple[str, ...]
     assume_tolerance: float | None
     as_json: bool
 
@@ -158,14 +158,10 @@ def _name(proof: Proof) -> str:
 
 
 def _read_log(request: Request) -> QueryLog:
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        log = QueryLog.load(request.log)
-    for warning in caught:
-        say(f"note: {warning.message}")
+    mechanism = request.terms.mechanism
+    log = load_log(request.log, request.mapping, mechanism)
     if len(log) == 0:
         raise InvalidInput(f"{request.log} has no rows: nothing can be true of it")
-    mechanism = request.terms.mechanism
     return log if mechanism is None else with_terms(log, mechanism)
 
 

@@ -95,7 +95,7 @@ def _rederived(files: Files, report: AuditReport) -> Rederived:
         raise InvalidInput(
             f"{files.proofs}: the report says nothing about {files.service} after {files.answers} answers"
         )
-    request = Request(files.proofs, files.log, files.verdicts, files.points, Terms(), None, False)
+    request = Request(files.proofs, files.log, files.verdicts, files.points, Terms(), (), None, False)
     bench, rows = check(request)
     complain(bench.outcome, bench.claims, request)
     claims, points = bench.claims, bench.points

@@ -121,11 +121,9 @@ class Session:
         self.spent = Spent(self.spent.explanations + 1, self.spent.labels)
         try:
             raw = self._ask(self._oracle.explain, x)
-        except BudgetExhausted:
-            raise
         except OverexplainError as error:
-            if isinstance(error, EndpointFailed) and error.stops:
-                raise  # not this question failed, but the service
+            if ends_all(error):
+                raise
             reply = Reply(None, "exception")
         else:
             reply = _read(raw, x)
@@ -165,6 +163,11 @@ class Session:
             raise EndpointFailed(
                 f"the service raised {type(error).__name__} on question {self.spent.requests}: {error}"
             ) from error
+
+
+def ends_all(error: OverexplainError) -> bool:
+    """True if later questions would not be answered either: the budget is spent, or the service is gone."""
+    return isinstance(error, BudgetExhausted) or (isinstance(error, EndpointFailed) and error.stops)
 
 
 def _read(raw: Any, x: FloatArray) -> Reply:

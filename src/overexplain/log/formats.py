@@ -15,25 +15,40 @@ from __future__ import annotations
 import json
 import math
 import os
-import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Any, NoReturn, final
+from typing import Any, final
 
 import numpy as np
 
 from overexplain._files import replacing
-from overexplain.errors import DimensionMismatch, InvalidInput, NotFinite
+from overexplain.errors import DimensionMismatch, InvalidInput
 from overexplain.geometry.mechanism import Mechanism
+from overexplain.log.joined import like
+from overexplain.log.json_values import (
+    parse_json,
+    read_mechanism,
+    read_numbers,
+    read_status,
+    refuse_unknown,
+    show,
+    to_json,
+    warn,
+)
 from overexplain.log.querylog import QueryLog
-from overexplain.log.rows import ASKED, LABEL_HINT, NOT_ASKED, MechanismTable, Row, Status, feature_names
+from overexplain.log.rows import ASKED, LABEL_HINT, NOT_ASKED, MechanismTable, Row, feature_names
+
+__all__ = ["FORMAT", "VERSION", "JsonlWriter", "jsonl_blocks", "parse_json", "to_json", "write_jsonl"]
 
 FORMAT = "overexplain-log"
 VERSION = 1
-STATUS = {status.text: status for status in Status}
 CHUNK = 4096
-"""Rows gathered before they go into arrays; bounds the memory that reading takes."""
+"""Lines read, and rows written, together."""
+MOUTHFUL = 2**22
+"""Bytes read at once; with `CHUNK` it bounds the memory that reading takes."""
+FEW = 16
+"""So few rows are not worth arrays of their own."""
 
 _HEADER_KEYS = {"format", "version", "dimension", "features", "mechanism"}
 _ROW_KEYS = {"x", "y", "cf", "status", "m", "client", "t", "source"}
@@ -73,8 +88,14 @@ class JsonlWriter:
             raise InvalidInput(f"cannot write the log {_name(path)}: {_reason(error)}") from None
         self._put(line)
 
-    def write(self, row: Row) -> None:
-        """Write one row, after its mechanism if that is new."""
+    def write(self, rows: Row | QueryLog) -> None:
+        """Write one row, or all of a log's (much faster than one by one), each mechanism before its first use."""
+        if isinstance(rows, QueryLog):
+            self._write_log(rows)
+        else:
+            self._write_row(rows)
+
+    def _write_row(self, row: Row) -> None:
         if self._dimension is None:
             self._dimension = len(row.point)
         if len(row.point) != self._dimension:
@@ -93,6 +114,27 @@ class JsonlWriter:
         extras = {"client": row.client, "t": row.time, "source": row.source}
         entry |= {key: value for key, value in extras.items() if value is not None}
         self._put(to_json(entry))
+
+    def _write_log(self, log: QueryLog) -> None:
+        from overexplain.log.jsonl_fast import lines_of
+
+        if not len(log):
+            return
+        if self._dimension is None:
+            self._dimension = log.dimension
+        if log.dimension != self._dimension:
+            raise DimensionMismatch(f"the log has {self._dimension} features, the rows {log.dimension}")
+        numbers = [-1] * len(log.mechanisms)
+        for start in range(0, len(log), CHUNK):
+            stop = min(start + CHUNK, len(log))
+            ids, first = np.unique(log.mechanism_ids[start:stop], return_index=True)
+            used = [(row, i) for row, i in sorted(zip(first.tolist(), ids.tolist(), strict=True)) if i >= 0]
+            new = {row: log.mechanisms[i] for row, i in used if log.mechanisms[i] not in self._table}
+            defined = {row: to_json({"mechanism": mechanism.to_dict()}) + "\n" for row, mechanism in new.items()}
+            for _, i in used:
+                numbers[i] = self._table.id_of(log.mechanisms[i])
+            self._file.write(lines_of(log, start, stop, numbers, defined, to_json))
+            self._file.flush()
 
     def close(self) -> None:
         """Close the file once the disk has it."""
@@ -114,42 +156,30 @@ class JsonlWriter:
         self._file.flush()
 
 
-_encode = json.JSONEncoder(allow_nan=False).encode
-
-
-def to_json(entry: dict[str, Any]) -> str:
-    """The entry on one line, its floats such that they are read back exactly."""
-    try:
-        return _encode(entry)
-    except (TypeError, ValueError, RecursionError) as error:
-        raise InvalidInput(f"this cannot be written as JSON: {error}") from None
-
-
 def write_jsonl(log: QueryLog, path: str | os.PathLike[str]) -> None:
     """Write the log to `path` in one step: to a new file beside it, which then takes its place."""
-    try:
-        with replacing(path) as beside, JsonlWriter(beside, log.features, log.dimension, log.mechanism) as writer:
-            for row in log:
-                writer.write(row)
-    except (OSError, ValueError) as error:
-        if isinstance(error, InvalidInput):
-            raise
-        raise InvalidInput(f"cannot save the log as {_name(path)}: {_reason(error)}") from error
+    with replacing(path) as beside, JsonlWriter(beside, log.features, log.dimension, log.mechanism) as writer:
+        writer.write(log)
 
 
-def read_jsonl(path: str | os.PathLike[str]) -> QueryLog:
-    """The log in a file; a last line that a crash cut short is left out, with a warning."""
-    try:
-        file = Path(path).open("rb")  # noqa: SIM115 - closed below
-    except (OSError, ValueError) as error:
-        raise InvalidInput(f"cannot read the log {_name(path)}: {_reason(error)}") from None
-    with file:
-        return _Reader(_name(path)).read(file)
+def jsonl_blocks(path: Path, size: int) -> Iterator[QueryLog]:
+    """The log in a file as logs of about `size` rows; a last line that a crash cut short is left out, with a warning."""
+    reader = _Reader(str(path))
+    with path.open("rb") as file:
+        while lines := file.readlines(MOUTHFUL):
+            for start in range(0, len(lines), CHUNK):
+                log = reader.take(lines[start : start + CHUNK])
+                if log is not None and len(log) >= size:
+                    yield log
+                    reader.log = like(log)
+    if reader.log is None:
+        raise InvalidInput(f"{path} is empty; a log starts with a header line")
+    yield reader.log
 
 
 @final
 class _Reader:
-    """Reads one file; every error says the file and the line."""
+    """Reads one file, some lines at a time; every error says the file and the line."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -157,20 +187,48 @@ class _Reader:
         self.dimension: int | None = None
         self.mechanisms: list[Mechanism] = []
         self.rows: list[tuple[Any, ...]] = []
+        self.number = 0
 
-    def read(self, lines: Iterable[bytes]) -> QueryLog:
-        number = 0
-        for number, raw in enumerate(lines, 1):
-            try:
-                self._take(raw, number)
-            except InvalidInput as error:
-                raise type(error)(f"{self.name}, line {number}: {error}") from None
-            except RecursionError:
-                raise InvalidInput(f"{self.name}, line {number}: nested too deep") from None
-        if self.log is None:
-            raise InvalidInput(f"{self.name} is empty; a log starts with a header line")
-        self._store(self.log)
+    def take(self, lines: Sequence[bytes]) -> QueryLog | None:
+        """Read these lines; the log so far, None before its header."""
+        from overexplain.log.jsonl_fast import plain_columns, plain_rows
+
+        start = 0
+        while start < len(lines):
+            rows = [] if self.log is None or self.dimension is None else plain_rows(lines, start)
+            stop = start + len(rows)
+            columns = None
+            if self.log is not None and self.dimension is not None and len(rows) >= FEW:
+                marks = sum(line.count(b'"') for line in lines[start:stop])
+                columns = plain_columns(rows, marks, self.dimension, len(self.mechanisms))
+                if columns is not None:
+                    self._add(self.log, columns)
+            if columns is None:
+                self._carefully(lines[start:stop])
+            # The line after the plain ones is not plain.
+            self._carefully(lines[stop : stop + 1])
+            start = stop + 1
+        if self.log is not None:
+            self._store(self.log)
         return self.log
+
+    def _add(self, log: QueryLog, columns: tuple[Any, ...]) -> None:
+        """Append columns whose mechanisms are numbered as in the file."""
+        self._store(log)
+        points, labels, explanations, codes, numbers, clients, times, sources = columns
+        ids = {m: -1 if m < 0 else log._table.id_of(self.mechanisms[m]) for m in dict.fromkeys(numbers)}
+        log._append(points, labels, explanations, codes, [ids[m] for m in numbers], clients, times, sources)
+        self.number += len(points)
+
+    def _carefully(self, lines: Iterable[bytes]) -> None:
+        for raw in lines:
+            self.number += 1
+            try:
+                self._take(raw, self.number)
+            except InvalidInput as error:
+                raise type(error)(f"{self.name}, line {self.number}: {error}") from None
+            except RecursionError:
+                raise InvalidInput(f"{self.name}, line {self.number}: nested too deep") from None
 
     def _take(self, raw: bytes, number: int) -> None:
         try:
@@ -180,14 +238,10 @@ class _Reader:
                 if isinstance(error, UnicodeDecodeError):
                     raise InvalidInput(f"not JSON: {error.reason}") from None
                 raise InvalidInput(f"not JSON: {error.msg} at column {error.pos + 1}") from None
-            warnings.warn(
-                f"{self.name}, line {number}: the last line was cut short, as by a crash, and is left out",
-                UserWarning,
-                stacklevel=5,
-            )
+            warn(f"{self.name}, line {number}: the last line was cut short, as by a crash, and is left out")
             return
         if not isinstance(entry, dict):
-            raise InvalidInput(f"every line must be a JSON object, got {_show(entry)}")
+            raise InvalidInput(f"every line must be a JSON object, got {show(entry)}")
         if self.log is None:
             self.log = self._header(entry)
         elif "format" in entry:
@@ -196,22 +250,22 @@ class _Reader:
             self.mechanisms.append(read_mechanism(entry["mechanism"], self.dimension))
         else:
             self.rows.append(self._row(entry, self.log))
-            if len(self.rows) == CHUNK:
-                self._store(self.log)
 
     def _header(self, entry: dict[str, Any]) -> QueryLog:
         version, dimension, features = entry.get("version"), entry.get("dimension"), entry.get("features")
         if entry.get("format") != FORMAT:
-            raise InvalidInput(f'not a log: the first line must have "format": "{FORMAT}"')
+            raise InvalidInput(
+                f'not a log: the first line must have "format": "{FORMAT}"; other records are read by a mapping of their keys'
+            )
         if type(version) is int and version > VERSION:
-            raise InvalidInput(f"written by a newer version of overexplain (format {_show(version)}, not {VERSION})")
+            raise InvalidInput(f"written by a newer version of overexplain (format {show(version)}, not {VERSION})")
         if type(version) is not int or version != VERSION:
-            raise InvalidInput(f"version must be {VERSION}, got {_show(version)}")
-        _refuse_unknown(entry, _HEADER_KEYS)
+            raise InvalidInput(f"version must be {VERSION}, got {show(version)}")
+        refuse_unknown(entry, _HEADER_KEYS)
         if features is not None and not isinstance(features, list):
-            raise InvalidInput(f"features must be a list of names or null, got {_show(features)}")
+            raise InvalidInput(f"features must be a list of names or null, got {show(features)}")
         if dimension is not None and not (type(dimension) is int and 0 < dimension <= _MANY_FEATURES):
-            raise InvalidInput(f"dimension must be a positive integer or null, got {_show(dimension)}")
+            raise InvalidInput(f"dimension must be a positive integer or null, got {show(dimension)}")
         if features is not None and dimension not in (None, len(features)):
             raise InvalidInput(f"dimension is {dimension}, but there are {len(features)} features")
         mechanism = None if entry.get("mechanism") is None else read_mechanism(entry["mechanism"], dimension)
@@ -223,14 +277,14 @@ class _Reader:
 
     def _row(self, entry: dict[str, Any], log: QueryLog) -> tuple[Any, ...]:
         """The row's values, checked, in the order of `QueryLog._append`."""
-        _refuse_unknown(entry, _ROW_KEYS)
-        x = _numbers(entry.get("x"), "x", self.dimension)
+        refuse_unknown(entry, _ROW_KEYS)
+        x = read_numbers(entry.get("x"), "x", self.dimension)
         label = 0
         if "y" in entry:
             label = entry["y"]
             if type(label) is not int or label not in (1, -1):
-                raise InvalidInput(f"y is {_show(label)}: {LABEL_HINT}")
-        answer = _numbers(entry["cf"], "cf", len(x)) if "cf" in entry else [math.nan] * len(x)
+                raise InvalidInput(f"y is {show(label)}: {LABEL_HINT}")
+        answer = read_numbers(entry["cf"], "cf", len(x)) if "cf" in entry else [math.nan] * len(x)
         status = ASKED if "cf" in entry else NOT_ASKED
         if "status" in entry:
             status = read_status(entry["status"], "cf" in entry)
@@ -238,12 +292,12 @@ class _Reader:
         if "m" in entry:
             m = entry["m"]
             if type(m) is not int or not 0 <= m < len(self.mechanisms):
-                raise InvalidInput(f"m is {_show(m)}, but {len(self.mechanisms)} mechanisms are defined above")
+                raise InvalidInput(f"m is {show(m)}, but {len(self.mechanisms)} mechanisms are defined above")
             mechanism = self.mechanisms[m]
         for key in ("client", "source"):
             if key in entry and not isinstance(entry[key], str):
-                raise InvalidInput(f"{key} must be a string, got {_show(entry[key])}")
-        time = _numbers([entry["t"]], "t", 1)[0] if "t" in entry else math.nan
+                raise InvalidInput(f"{key} must be a string, got {show(entry[key])}")
+        time = read_numbers([entry["t"]], "t", 1)[0] if "t" in entry else math.nan
         if self.dimension is None:
             self.dimension = len(x)
             log._set_dimension(len(x))
@@ -257,89 +311,6 @@ class _Reader:
             points, *columns = zip(*self.rows, strict=True)
             log._append(np.array(points), *columns)
             self.rows = []
-
-
-def _refuse_constant(text: str) -> NoReturn:
-    raise NotFinite(f"{text} is no number a log can hold")
-
-
-def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    entry = dict(pairs)
-    if len(entry) != len(pairs):
-        raise InvalidInput("the same key twice in one object")
-    return entry
-
-
-_decode = json.JSONDecoder(parse_constant=_refuse_constant, object_pairs_hook=_distinct).decode
-
-
-def parse_json(raw: bytes | str) -> Any:
-    """The JSON value; raises InvalidInput, or, if it is no JSON at all, JSONDecodeError or UnicodeDecodeError."""
-    try:
-        return _decode(raw if isinstance(raw, str) else raw.decode("utf-8"))
-    except (InvalidInput, json.JSONDecodeError, UnicodeDecodeError):
-        raise
-    except RecursionError:
-        raise InvalidInput("nested too deep") from None
-    except ValueError as error:  # an integer of thousands of digits
-        raise InvalidInput(str(error)) from None
-
-
-def read_mechanism(terms: Any, dimension: int | None) -> Mechanism:
-    """The mechanism that `Mechanism.to_dict` wrote, if it is one and is made for `dimension` features."""
-    if isinstance(terms, dict) and any(isinstance(value, bool) for value in terms.values()):
-        raise InvalidInput(f"a mechanism's terms are numbers, norms or null, got {_show(terms)}")
-    try:
-        mechanism = Mechanism.from_dict(terms)
-        if dimension is not None:
-            mechanism.fits(dimension)
-    except InvalidInput:
-        raise
-    except Exception as error:  # any shape of JSON may come, and norms of all kinds are made from it
-        raise InvalidInput(f"this mechanism cannot be read: {type(error).__name__}: {error}") from None
-    return mechanism
-
-
-def _numbers(entry: Any, key: str, length: int | None) -> list[float]:
-    """The list, if it holds `length` finite numbers."""
-    values: list[Any] = entry if isinstance(entry, list) else []
-    if not values or (length is not None and len(values) != length):
-        wanted = "one number or more" if length is None else f"{length} numbers"
-        got = f"{len(values)} entries" if isinstance(entry, list) else _show(entry)
-        raise DimensionMismatch(f"{key} must be a list of {wanted}, got {got}")
-    kinds = set(map(type, values))
-    if kinds != {float}:
-        if not kinds <= {float, int}:  # bool is an int to Python, not to us
-            raise InvalidInput(f"{key} must hold numbers only, got {_show(values)}")
-        try:
-            values = [float(value) for value in values]
-        except OverflowError:
-            raise NotFinite(f"{key} holds an integer too large for a float64") from None
-    if not all(map(math.isfinite, values)):
-        raise NotFinite(f"{key} holds a number too large for a float64")
-    return values
-
-
-def read_status(text: Any, answered: bool) -> Status:
-    """The status of this name, if it fits a row that has an explanation (or has none)."""
-    status = STATUS.get(text) if isinstance(text, str) else None
-    if status is None:
-        raise InvalidInput(f"status must be one of {', '.join(STATUS)}, got {_show(text)}")
-    if (status == Status.ASKED) != answered:
-        raise InvalidInput(f"status is {text}, but the row has {'an' if answered else 'no'} explanation")
-    return status
-
-
-def _refuse_unknown(entry: dict[str, Any], known: set[str]) -> None:
-    if not entry.keys() <= known:
-        extra = ", ".join(_show(key) for key in entry if key not in known)
-        raise InvalidInput(f"unknown key {extra}; known are {', '.join(sorted(known))}")
-
-
-def _show(value: Any) -> str:
-    """A short text of any JSON value."""
-    text = json.dumps(value)
-    return text if len(text) <= 60 else text[:57] + "..."
 
 
 def _name(path: str | os.PathLike[str]) -> str:

@@ -244,17 +244,31 @@ class QueryLog:
         return f"QueryLog({number_of(self._size, 'row')}: {', '.join(counts)})"
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the log as JSON Lines; whatever happens, `path` holds either the old file or the whole new one."""
-        from overexplain.log.formats import write_jsonl
+        """Write the log; whatever happens, `path` holds either the old file or the whole new one.
 
-        write_jsonl(self, path)
+        The name's end says as what: .jsonl (JSON Lines, keeps everything), .csv, .parquet, .json (DiCE).
+        """
+        from overexplain.log.files import write_log
+
+        write_log(self, path)
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> QueryLog:
-        """The log that `save` (or a `JsonlWriter`, even one that was killed) wrote to `path`."""
-        from overexplain.log.formats import read_jsonl
+    def load(
+        cls,
+        path: str | os.PathLike[str],
+        *,
+        mapping: Mapping[str, Any] | None = None,
+        mechanism: Mechanism | None = None,
+    ) -> QueryLog:
+        """The log in a file: .jsonl (as `save` or a `JsonlWriter`, even one that was killed, wrote it), .csv, .parquet, .json
+        (DiCE) or .sqlite (a run).
 
-        return read_jsonl(path)
+        `mapping` says which column is what, e.g. {"client": "client_id", "y": "decision"}; `mechanism` is what
+        explanations follow that say nothing of their own.
+        """
+        from overexplain.log.files import read_log
+
+        return read_log(path, mapping=mapping, mechanism=mechanism)
 
     def to_frame(self) -> Any:
         """A pandas DataFrame: features, `label`, `cf_<feature>`, `status`, `mechanism`, `client`, `time`, `source`."""

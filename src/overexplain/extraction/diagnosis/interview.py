@@ -12,11 +12,11 @@ from typing import Literal
 
 import numpy as np
 
-from overexplain.errors import BudgetExhausted, DimensionMismatch, OverexplainError
+from overexplain.errors import DimensionMismatch, OverexplainError
 from overexplain.extraction.box import Box, Where
 from overexplain.extraction.job import Job
 from overexplain.extraction.precision import visible_grid
-from overexplain.extraction.session import Reply
+from overexplain.extraction.session import Reply, ends_all
 from overexplain.geometry.arrays import BoolArray, FloatArray
 from overexplain.geometry.domain import Domain
 from overexplain.geometry.norm import FLOAT64_ANSWER
@@ -152,9 +152,9 @@ class Interview:
             return None
         try:
             self.labels[key] = self.job.session.label(x)
-        except BudgetExhausted:
-            raise
-        except OverexplainError:
+        except OverexplainError as error:
+            if ends_all(error):
+                raise
             self.labels[key] = None
         return self.labels[key]
 
@@ -193,11 +193,11 @@ def _reply(job: Job, x: FloatArray) -> Reply:
     """What came back, a point of the wrong shape included."""
     try:
         return job.session.attempt(x)
-    except BudgetExhausted:
-        raise
     except DimensionMismatch:
         return Reply(None, "wrong shape")
-    except OverexplainError:
+    except OverexplainError as error:
+        if ends_all(error):
+            raise
         return Reply(None, "not numbers")
 
 

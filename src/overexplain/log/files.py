@@ -1,0 +1,125 @@
+"""Logs from and to files; the end of the name says which kind."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from overexplain.errors import InvalidInput
+from overexplain.geometry.mechanism import Mechanism
+from overexplain.log.blocks import KINDS, as_columns, read_blocks
+from overexplain.log.joined import joined
+from overexplain.log.querylog import QueryLog
+from overexplain.log.rows import as_mechanism
+from overexplain.log.terms import with_terms, without_terms
+
+WRITTEN = (".jsonl", ".csv", ".parquet", ".json")
+
+
+def read_log(
+    path: str | os.PathLike[str], *, mapping: Mapping[str, Any] | None = None, mechanism: Mechanism | None = None
+) -> QueryLog:
+    """The log in a file: .jsonl, .csv, .parquet, .json (DiCE), .sqlite (a run).
+
+    `mapping` says which column is what, e.g. {"client": "client_id", "y": "decision", "yes": "granted"}; `mechanism` is
+    what explanations follow that say nothing of their own.
+    """
+    terms, columns = as_mechanism(mechanism), as_columns(mapping)
+    name = _readable(path)
+    try:
+        log = joined(_fitting(read_blocks(name, columns, terms), name))
+    except (OSError, ValueError) as error:
+        if isinstance(error, InvalidInput):
+            raise
+        raise InvalidInput(f"cannot read the log {name}: {_reason(error)}") from None
+    return log if terms is None or not without_terms(log) else with_terms(log, terms)
+
+
+def write_log(log: QueryLog, path: str | os.PathLike[str]) -> None:
+    """Write the log to a file in one step: to a new file beside it, which then takes its place.
+
+    .jsonl keeps everything; .csv and .parquet all but the log's own default mechanism, .json what DiCE knows.
+    """
+    try:
+        check_written(path)
+        _writer(Path(path).suffix.lower())(log, path)
+    except (OSError, ValueError) as error:
+        if isinstance(error, InvalidInput):
+            raise
+        raise InvalidInput(f"cannot save the log as {os.fspath(path)}: {_reason(error)}") from error
+
+
+def check_written(path: str | os.PathLike[str]) -> None:
+    """Raise if no log can be saved under this name: to be asked before there are answers to be lost.
+
+    >>> check_written("answers.xlsx")
+    Traceback (most recent call last):
+    overexplain.errors.InvalidInput: answers.xlsx: logs are saved in files whose names end in .jsonl, .csv, .parquet, .json
+    """
+    name = Path(path)
+    if name.exists() and not name.is_file():
+        raise InvalidInput(f"cannot save the log as {name}: not a regular file")
+    kind = name.suffix.lower()
+    if kind == ".sqlite":
+        raise InvalidInput(f"{name}: a run is written while it asks; a log is saved as {', '.join(WRITTEN)}")
+    if kind not in WRITTEN:
+        raise InvalidInput(f"{name}: logs are saved in files whose names end in {', '.join(WRITTEN)}")
+
+
+def _writer(kind: str) -> Callable[[QueryLog, str | os.PathLike[str]], None]:
+    if kind == ".csv":
+        from overexplain.log.csv_tables import write_csv
+
+        return write_csv
+    if kind == ".parquet":
+        from overexplain.log.parquet_tables import write_parquet
+
+        return write_parquet
+    if kind == ".json":
+        from overexplain.log.dice import write_dice
+
+        return write_dice
+    from overexplain.log.formats import write_jsonl
+
+    return write_jsonl
+
+
+def _readable(path: str | os.PathLike[str]) -> Path:
+    """The path, if there is such a file and its name is one of a log's."""
+    name = Path(path)
+    try:
+        name.stat()
+        if name.is_dir():
+            raise IsADirectoryError("it is a folder")
+    except (OSError, ValueError) as error:
+        raise InvalidInput(f"cannot read the log {name}: {_reason(error)}") from None
+    if name.suffix.lower() not in KINDS:
+        raise InvalidInput(f"{name}: logs are read from files whose names end in {', '.join(KINDS)}")
+    return name
+
+
+def _fitting(blocks: Iterable[QueryLog], path: Path) -> Iterator[QueryLog]:
+    """The blocks, as long as they fit into memory twice: few bytes of a Parquet file can be a billion rows."""
+    most, rows = _memory() // 2, 0
+    for block in blocks:
+        rows += len(block)
+        if rows * (block.dimension or 0) * 16 > most:
+            raise InvalidInput(
+                f"{path}: more than {rows:,} rows of {block.dimension} features do not fit into memory; "
+                "`overexplain monitor` reads them piece by piece"
+            )
+        yield block
+
+
+def _memory() -> int:
+    """The bytes of this machine's memory."""
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, OSError, ValueError):
+        return 2**40
+
+
+def _reason(error: Exception) -> str:
+    return str(getattr(error, "strerror", None) or error)

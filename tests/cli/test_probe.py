@@ -1,0 +1,290 @@
+"""`overexplain probe` against a model served over real HTTP: the server counts what was asked."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from overexplain.cli.main import run
+from overexplain.geometry.hyperplane import Hyperplane
+from overexplain.geometry.mechanism import Mechanism
+from overexplain.log.store import Run
+from overexplain.models.load import load_model
+from overexplain.oracles.exact import ModelOracle
+from overexplain.oracles.served.endpoint_file import endpoint_file
+from overexplain.oracles.served.server import listen, url_of
+from overexplain.oracles.wrappers import LabelsOnly, Published
+from served import Served, served
+
+FEATURES = ["age", "income", "debts", "years", "cards"]
+PLANE = Hyperplane([0.3, -1.5, 2.25, 0.01, 1.0], 0.7)
+
+
+@pytest.fixture(autouse=True)
+def _here(tmp_path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+@contextmanager
+def endpoint(oracle: Any, *extra: str, idempotent: bool = True, authorized: bool = True) -> Iterator[Served]:
+    """The oracle served, and endpoint.toml written for it."""
+    with served(oracle, features=FEATURES) as service:
+        text = endpoint_file(oracle, service.url, service.name, FEATURES)
+        if not idempotent:
+            text = text[: text.index("[idempotency]")]
+        if not authorized:
+            text = text.replace("authorized = true\n", "")
+        Path("endpoint.toml").write_text(text + "".join(f"\n{line}" for line in extra))
+        yield service
+
+
+def probed(capsys, *options: str) -> dict[str, Any]:
+    """The JSON of a probe that must go well."""
+    assert run(["probe", "endpoint.toml", "--json", *options]) == 0
+    return json.loads(capsys.readouterr().out)
+
+
+def plane_of(found: dict[str, Any]) -> Hyperplane:
+    return Hyperplane(found["hyperplane"]["normal"], found["hyperplane"]["offset"])
+
+
+SERVICES = [
+    (Mechanism("l1"), None, 5),
+    (Mechanism("l2"), None, 1),
+    (Mechanism("linf"), None, 5),
+    (Mechanism("l1", "l2", 0.1), None, 5),
+    (Mechanism("l2", "l1", 0.25), None, 1),
+    (Mechanism("l1", "l2", 0.1), Mechanism("l1", "l2", None), 6),
+]
+
+
+@pytest.mark.parametrize(("mechanism", "published", "explanations"), SERVICES)
+@pytest.mark.parametrize("idempotent", [True, False])
+def test_the_server_counts_what_the_theorem_says(mechanism, published, explanations, idempotent, capsys) -> None:
+    """Theorems A, B and C over HTTP: so many requests, one more for the orientation, and a budget of just that is enough."""
+    oracle = ModelOracle(PLANE, mechanism)
+    with endpoint(oracle if published is None else Published(oracle, published), idempotent=idempotent) as service:
+        found = probed(capsys, "--budget", str(explanations + 1))
+    assert service.counts.requests == explanations + 1
+    assert (service.counts.explain, service.counts.classify) == (explanations, 1)
+    assert found["requests"] == explanations + 1
+    assert found["retries"] == 0
+    assert plane_of(found).is_equivalent(PLANE, 1e-9)
+    assert plane_of(found).angle_to(PLANE) <= found["error_bound"] < 1e-8
+
+
+def test_a_service_that_only_labels_is_asked_for_labels(capsys) -> None:
+    oracle = LabelsOnly(ModelOracle(PLANE, Mechanism("l2")))
+    with endpoint(oracle) as service:
+        found = probed(capsys, "--budget", "1000", "--accuracy", "1e-3")
+    assert service.counts.classify == service.counts.requests == found["requests"] == found["labels"]
+    assert plane_of(found).angle_to(PLANE) <= found["error_bound"] <= 1e-3
+
+
+def test_without_orientation_no_label_is_asked(capsys) -> None:
+    with endpoint(ModelOracle(PLANE, Mechanism("l1"))) as service:
+        found = probed(capsys, "--budget", "5", "--no-orient")
+    assert service.counts.classify == 0
+    assert not found["oriented"]
+    assert plane_of(found).same_plane(PLANE, 1e-9)
+
+
+def test_the_model_and_the_run_are_saved(capsys) -> None:
+    Path("truth.json").write_text(
+        json.dumps({"features": FEATURES, "coefficients": PLANE.normal.tolist(), "intercept": -PLANE.offset})
+    )
+    with endpoint(ModelOracle(PLANE, Mechanism("l1"))):
+        options = ["--budget", "6", "--run", "run.sqlite", "-o", "found.json", "--model", "truth.json"]
+        assert run(["probe", "endpoint.toml", *options]) == 0
+    out, err = capsys.readouterr()
+    assert "6 requests rebuild this model." in out
+    assert "6 of 6 allowed" in out
+    assert "angle error" in out
+    assert "run saved: run.sqlite" in out
+    assert max(map(len, out.splitlines())) <= 80
+    assert err.startswith("asking http://127.0.0.1:")
+    assert load_model("found.json").hyperplane.is_equivalent(PLANE, 1e-9)
+    assert load_model("found.json").features == tuple(FEATURES)
+    assert Path("run.sqlite").stat().st_mode & 0o777 == 0o600
+    kept = Run.read("run.sqlite")
+    assert (kept.spent, kept.answered, kept.budget) == (6, 6, 6)
+    assert kept.plan["seed"] == 0
+    assert kept.log().features == tuple(FEATURES)
+    assert len(kept.log().explained) == 5
+
+
+def test_a_finished_run_is_told_again_without_a_request(capsys) -> None:
+    with endpoint(ModelOracle(PLANE, Mechanism("l1"))) as service:
+        first = probed(capsys, "--budget", "6", "--run", "run.sqlite")
+        before = service.counts.requests
+        assert run(["probe", "--resume", "run.sqlite", "--json"]) == 0
+        assert service.counts.requests == before
+    assert json.loads(capsys.readouterr().out) == first
+
+
+def test_too_small_a_budget_stops_with_6_and_more_goes_on(capsys) -> None:
+    with endpoint(ModelOracle(PLANE, Mechanism("l1"))) as service:
+        assert run(["probe", "endpoint.toml", "--budget", "4", "--run", "run.sqlite"]) == 6
+        err = capsys.readouterr().err
+        assert service.counts.requests <= 4
+        assert "run saved: run.sqlite" in err
+        assert "--budget 6" in err
+        assert run(["probe", "--resume", "run.sqlite", "--budget", "6", "--json"]) == 0
+        found = json.loads(capsys.readouterr().out)
+        assert service.counts.requests == 6
+    assert plane_of(found).is_equivalent(PLANE, 1e-9)
+    assert found["budget"] == 6
+
+
+def test_a_service_that_does_not_answer_stops_with_5_and_comes_back(capsys) -> None:
+    oracle = ModelOracle(PLANE, Mechanism("l1"))
+    listener = listen(port=0)  # takes connections, and answers nobody
+    text = endpoint_file(oracle, url_of(listener), "model", FEATURES)
+    Path("endpoint.toml").write_text(text + "\n[limits]\nretries = 1\ntimeout = 0.2\n")
+    assert run(["probe", "endpoint.toml", "--budget", "9", "--run", "run.sqlite"]) == 5
+    err = capsys.readouterr().err
+    assert "no whole reply within 0.2 s" in err
+    assert "run saved: run.sqlite (0 answers, 1 of 9 requests spent)" in err
+    with served(oracle, features=FEATURES, listener=listener) as service:
+        assert run(["probe", "--resume", "run.sqlite", "--json"]) == 0
+        assert service.counts.keys == 6
+    assert plane_of(json.loads(capsys.readouterr().out)).is_equivalent(PLANE, 1e-9)
+
+
+def test_nothing_is_sent_without_authorization(capsys) -> None:
+    with endpoint(ModelOracle(PLANE, Mechanism("l1")), authorized=False) as service:
+        assert run(["probe", "endpoint.toml", "--budget", "6", "--run", "run.sqlite"]) == 3
+        assert "--authorized" in capsys.readouterr().err
+        assert service.counts.requests == 0
+        assert not Path("run.sqlite").exists()
+        assert run(["probe", "endpoint.toml", "--budget", "6", "--authorized", "--json"]) == 0
+        assert service.counts.requests == 6
+
+
+def test_a_dry_run_says_what_it_costs_and_sends_nothing(capsys) -> None:
+    with endpoint(ModelOracle(PLANE, Mechanism("l1")), "[limits]", 'rate = "2/s"') as service:
+        assert run(["probe", "endpoint.toml", "--dry-run", "--budget", "4"]) == 0
+        out = capsys.readouterr().out
+        assert run(["probe", "endpoint.toml", "--dry-run", "--json"]) == 0
+        said = json.loads(capsys.readouterr().out)
+        assert service.counts.requests == 0
+    assert "5 explanations and 1 label (a theorem)" in out
+    assert "too few: 6 are needed" in out
+    assert "3 s at 2 requests a second" in out
+    assert (said["explanations"], said["labels"], said["proved"]) == (5, 1, True)
+    assert not list(Path().glob("*.sqlite*"))
+
+
+def test_a_dry_run_of_a_run_says_what_is_left(capsys) -> None:
+    with endpoint(ModelOracle(PLANE, Mechanism("l1"))) as service:
+        assert run(["probe", "endpoint.toml", "--budget", "1", "--run", "run.sqlite"]) == 6
+        capsys.readouterr()
+        assert run(["probe", "--resume", "run.sqlite", "--dry-run"]) == 0
+        assert service.counts.requests == 1
+    assert "1 question; 1 request spent" in capsys.readouterr().out
+
+
+def test_debug_tells_of_every_request(capsys) -> None:
+    with endpoint(ModelOracle(PLANE, Mechanism("l2"))):
+        assert run(["probe", "endpoint.toml", "--budget", "2", "--debug"]) == 0
+    err = capsys.readouterr().err
+    assert err.count("debug: POST /v1/models/model:explain 200") == 1
+    assert err.count("debug: POST /v1/models/model:predict 200") == 1
+
+
+def test_the_rate_is_kept(capsys) -> None:
+    with endpoint(ModelOracle(PLANE, Mechanism("l1"))):
+        begin = time.monotonic()
+        probed(capsys, "--budget", "6", "--rate", "20/s", "--run", "run.sqlite")
+        assert time.monotonic() - begin >= 5 / 20
+    times = Run.read("run.sqlite").log().times
+    assert np.diff(times).min() >= 1 / 20 - 1e-3
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ([], "name an endpoint file"),
+        (["endpoint.toml"], "--budget"),
+        (["endpoint.toml", "--resume", "run.sqlite"], "name an endpoint file"),
+        (["--resume", "run.sqlite", "--seed", "1"], "--resume keeps to the run's own plan"),
+        (["endpoint.toml", "--budget", "-1"], "--budget"),
+    ],
+)
+def test_wrong_usage_is_2(options, said, capsys) -> None:
+    assert run(["probe", *options]) == 2
+    assert said in capsys.readouterr().err
+
+
+def test_bad_input_is_3_and_one_line(capsys) -> None:
+    Path("endpoint.toml").write_text('url = "http://127.0.0.1:1/v1/models/m"\ndimension = 2\nauthorised = true\n')
+    Path("run.sqlite").write_bytes(b"not a run")
+    for options in (
+        ["endpoint.toml", "--budget", "1"],
+        ["missing.toml", "--budget", "1"],
+        ["--resume", "run.sqlite"],
+        ["--resume", "missing.sqlite"],
+        ["endpoint.toml", "--budget", "1", "--run", "run.sqlite"],
+        ["endpoint.toml", "--budget", "1", "--rate", "fast"],
+    ):
+        assert run(["probe", *options]) == 3
+        err = capsys.readouterr().err
+        assert err.startswith("error: ")
+        assert err.count("\n") == 1
+
+
+def test_a_run_that_is_in_use_is_refused(capsys) -> None:
+    with endpoint(ModelOracle(PLANE, Mechanism("l2"))):
+        probed(capsys, "--budget", "2", "--run", "run.sqlite")
+        with Run.open("run.sqlite"):
+            code = "import sys; from overexplain.cli.main import run; sys.exit(run(sys.argv[1:]))"
+            done = subprocess.run(
+                [sys.executable, "-c", code, "probe", "--resume", "run.sqlite"],
+                capture_output=True,
+                text=True,
+                timeout=60,
+            )
+    assert done.returncode == 3
+    assert "in use by another process" in done.stderr
+
+
+def test_ctrl_c_saves_what_came(capsys) -> None:
+    """A real SIGINT in the middle of a slow run: 130, one line, everything there, and it goes on."""
+    with endpoint(ModelOracle(PLANE, Mechanism("l1")), "[limits]", 'rate = "2/s"') as service:
+        command = [
+            sys.executable,
+            "-m",
+            "overexplain",
+            "probe",
+            "endpoint.toml",
+            "--budget",
+            "9",
+            "--run",
+            "run.sqlite",
+        ]
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        deadline = time.monotonic() + 60
+        while service.counts.explain < 2 and time.monotonic() < deadline:
+            time.sleep(0.01)
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=60)
+        assert process.returncode == 130
+        assert out == ""
+        assert "Traceback" not in err
+        assert err.rstrip().endswith("interrupted")
+        assert "run saved: run.sqlite" in err
+        answered = Run.read("run.sqlite").answered
+        assert answered >= 1
+        assert run(["probe", "--resume", "run.sqlite", "--rate", "1000/s", "--json"]) == 0
+        assert service.counts.requests <= 9
+    assert plane_of(json.loads(capsys.readouterr().out)).is_equivalent(PLANE, 1e-9)
