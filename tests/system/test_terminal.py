@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shlex
 import subprocess
 import sys
@@ -14,7 +15,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from overexplain.geometry.hyperplane import Hyperplane
+from overexplain.geometry.mechanism import Mechanism
 from overexplain.log.querylog import QueryLog
+from overexplain.oracles.exact import ModelOracle
+from overexplain.oracles.served.endpoint_file import endpoint_file
+from served import served
 
 pytestmark = pytest.mark.system
 PATIENCE = 120.0
@@ -183,3 +189,26 @@ def test_ctrl_c_in_a_long_certification_leaves_no_file(shell: Terminal, tmp_path
     assert "interrupted" in screen
     assert not any("Traceback" in line for line in screen)
     assert {path.name for path in tmp_path.iterdir()} == {"tmux", "log.jsonl", "points.csv"}
+
+
+def test_a_probe_shows_how_far_it_is_and_ctrl_c_saves_it(shell: Terminal, tmp_path: Path) -> None:
+    """The live line at 80 columns, against a served model; interrupted and resumed."""
+    oracle = ModelOracle(Hyperplane(np.arange(1.0, 31.0), 0.5), Mechanism("l1"))
+    with served(oracle) as service:
+        (tmp_path / "endpoint.toml").write_text(endpoint_file(oracle, service.url, service.name))
+        shell.type(f"clear; {shell.run} probe endpoint.toml --budget 40 --rate 5/s --run run.sqlite; echo code $?")
+        wanted = re.compile(r"question \d+ of 31, \d+ requests spent, \d+ left")
+        screen = shell.wait_for(lambda screen: any(wanted.fullmatch(line.rstrip()) for line in screen))
+        assert max(map(len, screen)) <= 80
+        shell.interrupt()
+        screen, code = shell.wait_for_the_end()
+        assert code == 130
+        assert "interrupted" in screen
+        assert not any("Traceback" in line for line in screen)
+        text = " ".join(line.strip() for line in screen)
+        assert "run saved: run.sqlite" in text
+        assert "go on with: overexplain probe --resume run.sqlite" in text
+        shell.type(f"clear; {shell.run} probe --resume run.sqlite --rate 1000/s; echo then $?")
+        shell.wait_for(lambda screen: any(line.startswith("31 requests rebuild this model.") for line in screen))
+        shell.wait_for(lambda screen: "then 0" in screen)
+        assert service.counts.keys == 31
