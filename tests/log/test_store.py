@@ -193,6 +193,14 @@ def test_the_last_refusal_is_asked_again_and_an_earlier_one_is_not(tmp_path: Pat
         assert run.question("explain", np.full(2, 2.0)).outcome.kind == "explanation"
 
 
+def test_the_refusal_that_ended_a_run_is_asked_again_whatever_is_asked_before_it(tmp_path: Path) -> None:
+    with new(tmp_path) as run:
+        asked(run, "explain", [1, 1], Outcome("refused", detail="500"))
+    with Run.open(tmp_path / "run.sqlite") as run:
+        asked(run, "classify", [2, 2], Outcome("label", label=1))
+        assert run.question("explain", np.ones(2)).outcome is None
+
+
 def test_a_question_given_up_after_a_failed_send_is_answered_not_retried(tmp_path: Path) -> None:
     with new(tmp_path) as run:
         question = run.question("explain", np.ones(2))

@@ -45,6 +45,7 @@ class Model:
         self.budget, self.idempotent = budget, idempotent
         self.requests: list[Request] = []
         self.answers = 0
+        self.last_before = 0  # the last answer when the run was opened
         self.not_before = 0.0
 
     def cost(self, requests: list[Request]) -> int:
@@ -59,7 +60,7 @@ class Model:
 
     def outcome(self, asked: Asked) -> Outcome | None:
         last = self.last_answer(asked)
-        if last is None or (last[0] == self.answers and last[1].kind == "refused"):
+        if last is None or (last[0] == self.last_before and last[1].kind == "refused"):
             return None
         return last[1]
 
@@ -127,6 +128,7 @@ class Runs(RuleBasedStateMachine):
     def ended(self) -> None:
         self.run = None
         self.open, self.seen = [], {}
+        self.model.last_before = self.model.answers
 
     def reopened(self) -> Run:
         if self.run is None:
@@ -234,6 +236,7 @@ class Runs(RuleBasedStateMachine):
             if hears:
                 self.model.answers += 1
                 request.answer = (self.model.answers, Outcome("label", label=1))
+            self.model.last_before = self.model.answers
 
     @rule()
     def read(self) -> None:

@@ -20,6 +20,7 @@ class Ledger:
 
     def __init__(self, path: Path, connection: sqlite3.Connection | None, header: Header, counts: Counts) -> None:
         self.path, self.header, self.counts = path, header, counts
+        self.last_before = counts.answers  # the last answer of whoever had the run before
         self._connection = connection
         self._to_read = connection is None
         self._process = os.getpid()

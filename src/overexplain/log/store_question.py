@@ -45,7 +45,7 @@ class Question:
                 self._number = found[0]
                 row = connection.execute(LAST_ANSWER, found).fetchone()
                 # Whoever goes on after a refusal that ended the run wants it asked again.
-                if row is not None and not (row[0] == ledger.counts.answers and row[2] == "refused"):
+                if row is not None and not (row[0] == ledger.last_before and row[2] == "refused"):
                     self.outcome = read_outcome(row, self._hash, ledger.header.dimension)
 
     @property

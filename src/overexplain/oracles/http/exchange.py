@@ -69,14 +69,19 @@ class Exchange:
             if question is not None:
                 question.sending()
             reply = self._send(method, address, headers, content)
+            asked = _retry_after(reply, self._clock.time())
+            if asked is not None:
+                self._pacing.pause(asked)
             if reply.status in FOLLOWED:
                 hops += 1
-                address = self._redirected(reply, address, hops, question)
+                address = self._redirected(reply, address, hops, question, asked)
             elif _is_fruitless(reply):
                 tries += 1
-                self._wait_or_give_up(reply, tries, question)
+                self._wait_or_give_up(reply, tries, question, asked)
             else:
-                self._stop_if_wrong_for_all(reply, question)
+                self._stop_if_wrong_for_all(reply, question, asked)
+                if asked is not None:
+                    self._failed(f"{reply.status}, asks to wait", question, asked)  # kept: it holds for whoever goes on
                 return reply
 
     def refusal(self, reply: Reply) -> str:
@@ -87,7 +92,7 @@ class Exchange:
             if any(value.strip().lower() != "identity" for value in reply.values("content-encoding")):
                 return "the reply is compressed, although that was not asked for"
             return ""
-        said = self._secrets.excerpt(reply.body.decode("utf-8", "replace"), is_cut=reply.too_long)
+        said = self._secrets.excerpt(reply.text, is_cut=reply.too_long)
         return f"the service answered {reply.status}" + (f": {said}" if said else "")
 
     def close(self) -> None:
@@ -105,42 +110,41 @@ class Exchange:
         self._tell(f"{method} {address.path} {outcome.strip()} {1000 * (self._clock.monotonic() - began):.0f} ms")
         return reply
 
-    def _redirected(self, reply: Reply, address: Address, hops: int, question: Recorder | None) -> Address:
+    def _redirected(
+        self, reply: Reply, address: Address, hops: int, question: Recorder | None, asked: float | None
+    ) -> Address:
         location = next(iter(reply.values("location")), "")
         try:
             target = address.followed(location) if location else None
         except (InvalidInput, ValueError):
             target = None
         if target is None:
-            self._stop(f"a redirect ({reply.status}) without a usable address", question)
+            self._stop(f"a redirect ({reply.status}) without a usable address", question, asked)
         elif target.origin != address.origin:
             self._stop(
                 f"a redirect to {target.scheme}://{target.host}:{target.port}, another place than the endpoint file names; "
                 "not followed. If it is right, write it into url",
                 question,
+                asked,
             )
         elif hops > MOST_HOPS:
-            self._stop(f"more than {MOST_HOPS} redirects", question)
+            self._stop(f"more than {MOST_HOPS} redirects", question, asked)
         else:
-            if question is not None:
-                question.failed(f"redirected ({reply.status})")
+            self._failed(f"redirected ({reply.status})", question, asked)
             return target
         raise AssertionError  # _stop never returns
 
-    def _wait_or_give_up(self, reply: Reply, tries: int, question: Recorder | None) -> None:
+    def _wait_or_give_up(self, reply: Reply, tries: int, question: Recorder | None, asked: float | None) -> None:
         what = _described(reply)
         if reply.hopeless:
-            self._stop(what, question)
-        asked = _retry_after(reply, self._clock.time())
-        if asked is not None:
-            self._pacing.pause(asked)
-            if asked > self._limits.longest_wait:
-                self._stop(
-                    f"{what}; the service asks to wait {describe_wait(asked)}, longer than [limits] longest_wait = "
-                    f"{self._limits.longest_wait:g} s; resume the run after that",
-                    question,
-                    asked,
-                )
+            self._stop(what, question, asked)
+        if asked is not None and asked > self._limits.longest_wait:
+            self._stop(
+                f"{what}; the service asks to wait {describe_wait(asked)}, longer than [limits] longest_wait = "
+                f"{self._limits.longest_wait:g} s; resume the run after that",
+                question,
+                asked,
+            )
         if tries > self._limits.retries:
             self._stop(f"{what}; given up after {tries} request{'s' * (tries != 1)} for one question", question, asked)
         self._failed(what, question, asked)
@@ -149,18 +153,17 @@ class Exchange:
         self._tell(f"{what}, again in {wait:.1f} s")
         self._pacing.pause(wait)
 
-    def _stop_if_wrong_for_all(self, reply: Reply, question: Recorder | None) -> None:
+    def _stop_if_wrong_for_all(self, reply: Reply, question: Recorder | None, asked: float | None) -> None:
         status = reply.status or 0
         if status in WRONG_FOR_ALL:
-            self._stop(f"{WRONG_FOR_ALL[status]}: {self.refusal(reply)}", question)
+            self._stop(f"{WRONG_FOR_ALL[status]}: {self.refusal(reply)}", question, asked)
         if 300 <= status < 400:
-            self._stop(
-                f"a redirect ({status}) that a request with a body cannot follow; write the right address", question
-            )
+            what = f"a redirect ({status}) that a request with a body cannot follow; write the right address"
+            self._stop(what, question, asked)
         if not 200 <= status < 600:
-            self._stop(f"a reply with the status {status}, which is none", question)
+            self._stop(f"a reply with the status {status}, which is none", question, asked)
 
-    def _stop(self, what: str, question: Recorder | None, asked: float | None = None) -> None:
+    def _stop(self, what: str, question: Recorder | None, asked: float | None) -> None:
         self._failed(what, question, asked)
         raise EndpointFailed(self._secrets.redact(f"{self._place}: {what}"), stops=True)
 
@@ -185,7 +188,12 @@ def _described(reply: Reply) -> str:
 
 
 def _retry_after(reply: Reply, now: float) -> float | None:
-    """How many seconds the service asks to wait; None if it does not say. Of several wishes the longest counts."""
+    """How many seconds the service asks to wait, by whatever status but 200; None if it does not say.
+
+    Of several wishes the longest counts.
+    """
+    if reply.status == 200:
+        return None
     waits = [wait for value in reply.values("retry-after") if (wait := _seconds(value.strip(), reply, now)) is not None]
     return max(waits) if waits else None
 

@@ -200,8 +200,11 @@ class HttpOracle:
         self._pacing.pause_until(when)
 
     def sent_at(self, when: float) -> None:
-        """Count a request that another process sent at `when` (seconds since 1970) towards the rate."""
-        self._pacing.sent_at(when)
+        """Count a request that another process wrote down at `when` (seconds since 1970) towards the rate.
+
+        It may have been on its way until now, though not beyond its timeout; it counts from when it can have arrived last.
+        """
+        self._pacing.sent_at(min(when + self.settings.limits.timeout, self._clock.time()))
 
     def classify(self, x: ArrayLike) -> Any:
         """+1 (Yes) or −1 (No): an int for a point, an int8 array for rows, which are asked one by one."""
@@ -218,7 +221,8 @@ class HttpOracle:
         """±1, or the explanation's numbers as they came (not yet checked), or None for "no counterfactual".
 
         Raises EndpointFailed: with `stops` the last request was recorded as failed; without, the service answered, but what
-        it said is no answer, and nothing was recorded after the request. BudgetExhausted passes through from the question.
+        it said is no answer, and nothing was recorded after the request but a wish to wait, if it had one. BudgetExhausted
+        passes through from the question.
         """
         asked = self._dialects.get(verb)
         if asked is None:
@@ -236,8 +240,7 @@ class HttpOracle:
             except Unreadable as error:
                 fault = f"the reply cannot be read: {error}"
             kind = next(iter(reply.values("content-type")), "no content type")
-            body = reply.body.decode("utf-8", "replace")
-            fault = self._secrets.excerpt(f"{fault}; it is {kind} and begins: {body}", 300)
+            fault = self._secrets.excerpt(f"{fault}; it is {kind} and begins: {reply.text}", 300)
         # Raised here and not above: an error raised while another is handled carries that one, and what it quotes, along.
         raise EndpointFailed(self._secrets.redact(f"{verb}: {fault}"))
 

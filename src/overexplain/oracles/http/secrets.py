@@ -6,16 +6,13 @@ The file, and everything that is kept of it, holds names only. Values live in `S
 
 from __future__ import annotations
 
-import base64
-import binascii
-import html
-import json
 import re
 from collections.abc import Mapping
 from typing import Any, final
-from urllib.parse import quote, quote_plus
+from urllib.parse import quote
 
 from overexplain.errors import InvalidInput
+from overexplain.oracles.http.spellings import pattern_of
 
 PLACEHOLDER = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 _OPENED = re.compile(r"\$\{(?![A-Za-z_][A-Za-z0-9_]*\})")
@@ -55,11 +52,7 @@ class Secrets:
 
     def __init__(self, values: Mapping[str, str]) -> None:
         self._values = dict(values)
-        spelled = {form for value in self._values.values() for form in _spellings(value)}
-        # The longest first: a spelling that contains another one must go as a whole.
-        ordered = sorted(spelled, key=len, reverse=True)
-        self._longest = len(ordered[0]) if ordered else 0
-        self._pattern = re.compile("|".join(map(re.escape, ordered)), re.IGNORECASE) if ordered else None
+        self._pattern, self._longest = pattern_of(self._values.values())
 
     @classmethod
     def named_in(cls, entries: Any, environment: Mapping[str, str]) -> Secrets:
@@ -88,7 +81,8 @@ class Secrets:
 
     def redact(self, text: str) -> str:
         """The text without any spelling of a secret, and without characters that would disturb a terminal."""
-        shown = text if self._pattern is None else self._pattern.sub(HIDDEN, text)
+        plain = text.replace("\0", "")  # every other letter of UTF-16 that is taken for UTF-8
+        shown = plain if self._pattern is None else self._pattern.sub(HIDDEN, plain)
         return "".join(letter if letter.isprintable() else " " for letter in shown)
 
     def excerpt(self, text: str, length: int = 80, *, is_cut: bool = False) -> str:
@@ -118,51 +112,3 @@ def _value_of(name: str, environment: Mapping[str, str]) -> str:
     if not value.isprintable():
         raise InvalidInput(f"the environment variable {name} holds control characters; they cannot be sent")
     return value
-
-
-def _spellings(value: str) -> set[str]:
-    """How a value may be spelled in a URL, in JSON, in Python, in HTML, in hexadecimal or base64."""
-    plain = {value}
-    decoded = _from_base64(value)
-    if decoded:  # "Basic ${CREDENTIALS}": the password inside is as secret as the whole
-        plain.update((decoded, decoded.partition(":")[2] or decoded))
-    found: set[str] = set()
-    for text in plain:
-        found.update((text, quote(text, safe=""), quote(text), quote_plus(text), html.escape(text)))
-        escaped = {
-            json.dumps(text)[1:-1],
-            json.dumps(text, ensure_ascii=False)[1:-1],
-            repr(text)[1:-1],
-            ascii(text)[1:-1],
-        }
-        doubled = text.replace("\\", "\\\\")  # Python escapes either quote, depending on the text around it
-        escaped |= {doubled, doubled.replace("'", "\\'"), doubled.replace('"', '\\"')}
-        escaped |= {form.replace("/", "\\/") for form in escaped}
-        found |= escaped | {json.dumps(form)[1:-1] for form in escaped} | {repr(form)[1:-1] for form in escaped}
-        data = text.encode()
-        found.add(data.hex())
-        for variant in (base64.b64encode, base64.urlsafe_b64encode):
-            found.add(variant(data).decode().rstrip("="))
-            found.update(_inside_base64(data, variant))
-    return {form for form in found if form}
-
-
-def _inside_base64(data: bytes, variant: Any) -> set[str]:
-    """What base64 makes of the data inside a longer text: one spelling for each place in a group of three bytes."""
-    found = set()
-    for before in range(3):
-        encoded = variant(b"\0" * before + data).decode().rstrip("=")
-        groups, left = divmod(before + len(data), 3)
-        middle = encoded[(0, 2, 3)[before] : groups * 4 + left]  # one letter more would mix with what follows
-        if len(middle) >= 6:
-            found.add(middle)
-    return found
-
-
-def _from_base64(value: str) -> str:
-    """The text that a value encodes, if it is base64 of readable text; else nothing."""
-    try:
-        text = base64.b64decode(value, validate=True).decode()
-    except (binascii.Error, ValueError):
-        return ""
-    return text if len(text) >= 3 and text.isprintable() else ""

@@ -5,6 +5,7 @@ Imports the HTTP library; only what talks to an endpoint imports this module.
 
 from __future__ import annotations
 
+import json
 import logging
 import socket
 import ssl
@@ -41,6 +42,11 @@ class Reply:
     def values(self, name: str) -> list[str]:
         """Every value of a header."""
         return [value for key, value in self.headers if key == name]
+
+    @property
+    def text(self) -> str:
+        """The body as text, for a message: in the encoding that JSON would be read in."""
+        return self.body.decode(json.detect_encoding(self.body), "replace")
 
 
 @final
