@@ -66,8 +66,9 @@ def made(rows: int, p: int) -> ox.QueryLog:
 
 
 def _work(what: str, path: Path, pipe: Any) -> None:
-    from overexplain.log import csv_fast, formats
     from overexplain.log.files import read_log
+    from overexplain.log.jsonl import formats
+    from overexplain.log.tables import csv_fast
 
     if what == "pandas":
         import pandas as pd

@@ -247,7 +247,7 @@ def sizes(quick: bool, folder: Path) -> Iterator[Size]:
 
 def write(path: Path, blocks: Iterator[ox.QueryLog]) -> None:
     """A log file of all blocks."""
-    from overexplain.log.formats import JsonlWriter
+    from overexplain.log.jsonl.formats import JsonlWriter
 
     path.unlink(missing_ok=True)
     writer = JsonlWriter(path)

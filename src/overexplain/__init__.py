@@ -30,11 +30,13 @@ _HOME = {
     "Flaky": "oracles.silent",
     "Float32": "oracles.degraded",
     "GroupNorm": "geometry.norms",
+    "HttpOracle": "oracles.http.oracle",
     "Hyperplane": "geometry.hyperplane",
     "IMITATIONS": "oracles.imitations",
     "Immutable": "oracles.constrained",
     "InconsistentLog": "errors",
     "InvalidInput": "errors",
+    "Kept": "oracles.kept",
     "Knowledge": "knowledge.engine",
     "LabelsOnly": "oracles.wrappers",
     "LinearModel": "models.linear",
@@ -64,6 +66,7 @@ _HOME = {
     "RandomRadius": "oracles.degraded",
     "Recorded": "oracles.wrappers",
     "Rounded": "oracles.degraded",
+    "Run": "log.store.run",
     "Service": "oracles.services",
     "SolverFailed": "errors",
     "Sparse": "oracles.constrained",
@@ -86,6 +89,7 @@ _HOME = {
     "l2": "geometry.norms",
     "linf": "geometry.norms",
     "load_model": "models.load",
+    "merge_logs": "log.merge",
     "monitor": "auditing.monitoring.monitor",
     "norm": "geometry.norms",
     "recover": "extraction.recover",
@@ -126,7 +130,9 @@ if TYPE_CHECKING:
     from overexplain.knowledge.certificates import Certificate, Disagreement
     from overexplain.knowledge.engine import Knowledge
     from overexplain.knowledge.verdicts import Verdict, Verdicts
+    from overexplain.log.merge import merge_logs
     from overexplain.log.querylog import QueryLog, Status
+    from overexplain.log.store.run import Run
     from overexplain.models.linear import LinearModel
     from overexplain.models.load import load_model
     from overexplain.oracles.constrained import Boxed, Immutable, Monotone, OneHot, Sparse
@@ -141,7 +147,9 @@ if TYPE_CHECKING:
         SwitchingNorm,
     )
     from overexplain.oracles.exact import ModelOracle
+    from overexplain.oracles.http.oracle import HttpOracle
     from overexplain.oracles.imitations import IMITATIONS, imitate
+    from overexplain.oracles.kept import Kept
     from overexplain.oracles.libraries import AlibiOracle, CallableOracle, DiceOracle, NiceOracle
     from overexplain.oracles.protocol import Oracle
     from overexplain.oracles.services import Service

@@ -14,9 +14,9 @@ from overexplain.auditing.fitted import Fit, look_for_fit
 from overexplain.cli.main import run
 from overexplain.geometry.hyperplane import Hyperplane
 from overexplain.geometry.mechanism import Mechanism
-from overexplain.log.dice import FLIPS, read_dice
+from overexplain.log.dice.files import FLIPS, read_dice
 from overexplain.log.querylog import QueryLog, Status
-from overexplain.log.store import Outcome, Run
+from overexplain.log.store.run import Outcome, Run
 from overexplain.log.summary import LogSummary
 from overexplain.oracles.exact import ModelOracle
 from overexplain.report.logged import Checked, print_checked

@@ -18,7 +18,7 @@ import pytest
 from overexplain.geometry.hyperplane import Hyperplane
 from overexplain.geometry.mechanism import Mechanism
 from overexplain.log.querylog import Row
-from overexplain.log.store import Run
+from overexplain.log.store.run import Run
 from overexplain.oracles.exact import ModelOracle
 from overexplain.oracles.served.endpoint_file import endpoint_file
 from served import Served, served

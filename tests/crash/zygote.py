@@ -19,8 +19,8 @@ from typing import Any
 from overexplain.cli import probe as _probe  # noqa: F401 - imported once, before the forks
 from overexplain.cli.app import parse
 from overexplain.cli.main import run
-from overexplain.log.store import Question
-from overexplain.log.store_file import _Connection
+from overexplain.log.store.file import _Connection
+from overexplain.log.store.run import Question
 from overexplain.oracles.http.wire import Wire, _Stream
 
 

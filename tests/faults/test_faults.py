@@ -25,7 +25,7 @@ from fault_proxy import PATIENCE, Act, Arrival, FaultProxy, Turn, healthy, only,
 from overexplain.cli.main import run
 from overexplain.geometry.hyperplane import Hyperplane
 from overexplain.geometry.mechanism import Mechanism
-from overexplain.log.store import Run
+from overexplain.log.store.run import Run
 from overexplain.oracles.exact import ModelOracle
 from overexplain.oracles.served.endpoint_file import endpoint_file
 from served import Served, served

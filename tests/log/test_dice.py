@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 
 from overexplain.errors import InvalidInput, NotFinite
 from overexplain.geometry.mechanism import Mechanism
-from overexplain.log import dice
-from overexplain.log.dice import FLIPS, dice_text, left_out, read_dice, write_dice
+from overexplain.log.dice import files as dice
+from overexplain.log.dice.files import FLIPS, dice_text, left_out, read_dice, write_dice
 from overexplain.log.querylog import QueryLog, Status
 
 # As dice-ml 0.11 writes it: queries went through float32, counterfactuals did not.

@@ -19,11 +19,14 @@ from hypothesis import strategies as st
 from overexplain.errors import DimensionMismatch, InvalidInput
 from overexplain.geometry.mechanism import Mechanism
 from overexplain.geometry.norms import Mahalanobis
-from overexplain.log import blocks, csv_fast, csv_tables, formats, jsonl_fast
+from overexplain.log import blocks
 from overexplain.log.files import check_written, read_log, write_log
-from overexplain.log.formats import JsonlWriter
+from overexplain.log.jsonl import fast as jsonl_fast
+from overexplain.log.jsonl import formats
+from overexplain.log.jsonl.formats import JsonlWriter
 from overexplain.log.querylog import QueryLog, Row, Status
-from overexplain.log.text_cells import with_apostrophe, without_apostrophe
+from overexplain.log.tables import csv_fast, csv_tables
+from overexplain.log.tables.text_cells import with_apostrophe, without_apostrophe
 
 L1, L2 = Mechanism("l1"), Mechanism("lp:1.5", robustness="l2", radius=0.1)
 TABLES = ("log.csv", "log.parquet")
@@ -177,7 +180,7 @@ def test_dice_files_are_read_and_written() -> None:
 
 
 def test_runs_are_read() -> None:
-    from overexplain.log.store import Outcome, Run
+    from overexplain.log.store.run import Outcome, Run
 
     with Run.create("run.sqlite", plan={"seed": 0}, dimension=2, features=["a", "b"], mechanism=L1, budget=3) as run:
         question = run.question("classify", np.array([1.0, 2.0]))

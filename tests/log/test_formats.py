@@ -21,8 +21,9 @@ from hypothesis import strategies as st
 from overexplain.errors import DimensionMismatch, InvalidInput, NotFinite, UnsupportedNorm
 from overexplain.geometry.mechanism import Mechanism
 from overexplain.geometry.norms import GroupNorm, Mahalanobis, Norm, Weighted, l1
-from overexplain.log import formats, frames
-from overexplain.log.formats import JsonlWriter
+from overexplain.log import frames
+from overexplain.log.jsonl import formats
+from overexplain.log.jsonl.formats import JsonlWriter
 from overexplain.log.querylog import QueryLog, Row, Status
 
 NAN = math.nan
@@ -467,7 +468,7 @@ def test_the_writer_writes_what_save_writes(tmp_path: Path) -> None:
 def test_a_killed_writer_loses_nothing(tmp_path: Path) -> None:
     program = """
 import os, signal, sys, numpy
-from overexplain.log.formats import JsonlWriter
+from overexplain.log.jsonl.formats import JsonlWriter
 from overexplain.log.querylog import Row
 writer = JsonlWriter(sys.argv[1])
 for i in range(10):

@@ -20,9 +20,12 @@ from hypothesis import strategies as st
 
 from overexplain.errors import InvalidInput
 from overexplain.geometry.mechanism import Mechanism
-from overexplain.log import blocks, csv_fast, formats, jsonl_fast
+from overexplain.log import blocks
 from overexplain.log.files import read_log
+from overexplain.log.jsonl import fast as jsonl_fast
+from overexplain.log.jsonl import formats
 from overexplain.log.querylog import QueryLog, Status
+from overexplain.log.tables import csv_fast
 
 patched = mock.patch.object
 HEADER = b'{"format": "overexplain-log", "version": 1, "dimension": 2, "features": null, "mechanism": null}\n'

@@ -12,8 +12,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from overexplain.errors import DimensionMismatch, InvalidInput, NotFinite, UnsupportedNorm
-from overexplain.log import blocks, csv_fast
+from overexplain.log import blocks
 from overexplain.log.files import read_log
+from overexplain.log.tables import csv_fast
 
 L1 = '"{""distance"": ""l1""}"'
 

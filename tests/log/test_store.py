@@ -17,7 +17,7 @@ import pytest
 from overexplain.errors import BudgetExhausted, DimensionMismatch, InvalidInput, NotFinite
 from overexplain.geometry.mechanism import Mechanism
 from overexplain.log.querylog import QueryLog, Status
-from overexplain.log.store import Outcome, Question, Run
+from overexplain.log.store.run import Outcome, Question, Run
 
 YES = Outcome("label", label=1)
 ODD = [[0.0, -0.0], [5e-324, 1e300], [-1e-310, 1.7976931348623157e308]]

@@ -15,9 +15,10 @@ from hypothesis import strategies as st
 
 from overexplain.errors import InvalidInput
 from overexplain.geometry.mechanism import Mechanism
-from overexplain.log import store_file, store_schema
-from overexplain.log.store import Outcome, Run
-from overexplain.log.store_rows import answer_digest, digest, question_hash
+from overexplain.log.store import file as store_file
+from overexplain.log.store import schema as store_schema
+from overexplain.log.store.rows import answer_digest, digest, question_hash
+from overexplain.log.store.run import Outcome, Run
 from strategies import examples
 
 DOORS = (Run.open, Run.read)

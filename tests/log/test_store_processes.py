@@ -17,8 +17,8 @@ import numpy as np
 import pytest
 
 from overexplain.errors import InvalidInput
-from overexplain.log import store_file
-from overexplain.log.store import Outcome, Question, Run
+from overexplain.log.store import file as store_file
+from overexplain.log.store.run import Outcome, Question, Run
 
 YES = Outcome("label", label=1)
 
@@ -172,7 +172,7 @@ def test_a_fork_can_neither_use_nor_hurt_its_parents_run(tmp_path: Path) -> None
 import os, sys
 import numpy as np
 from overexplain.errors import InvalidInput
-from overexplain.log.store import Outcome, Run
+from overexplain.log.store.run import Outcome, Run
 def ask(run, k):
     question = run.question("classify", np.full(2, float(k))); question.sending(); question.heard(Outcome("label", label=1))
 with Run.create({str(tmp_path / "run.sqlite")!r}, plan={{}}, dimension=2, budget=9) as run:

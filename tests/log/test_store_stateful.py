@@ -19,7 +19,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from overexplain.errors import BudgetExhausted, InvalidInput
 from overexplain.geometry.mechanism import Mechanism
 from overexplain.log.querylog import QueryLog, Status
-from overexplain.log.store import Outcome, Question, Run
+from overexplain.log.store.run import Outcome, Question, Run
 from strategies import examples
 
 POINTS = ([0.0, 1.0], [-0.0, 1.0], [5e-324, -1e300])

@@ -12,7 +12,7 @@ import overexplain as ox
 from http_clients import FakeClock
 from loopback import Loopback, Request, Scripted, reset
 from overexplain.errors import BudgetExhausted, EndpointFailed
-from overexplain.log.store import Run
+from overexplain.log.store.run import Run
 from overexplain.oracles.http.endpoint import read_endpoint
 from overexplain.oracles.http.oracle import HttpOracle
 from overexplain.oracles.kept import Kept

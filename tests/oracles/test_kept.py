@@ -13,7 +13,7 @@ import pytest
 import overexplain as ox
 from overexplain.errors import BudgetExhausted, DimensionMismatch, EndpointFailed, InvalidInput
 from overexplain.log.querylog import Status
-from overexplain.log.store import Run
+from overexplain.log.store.run import Run
 from overexplain.oracles.kept import Kept
 from overexplain.oracles.protocol import offers
 from overexplain.testing.oracles import check_oracle
@@ -224,7 +224,7 @@ def test_the_budget_is_kept_and_hands_over_the_log(path: Path) -> None:
 @pytest.mark.parametrize("step", ["sending", "failed", "heard"])
 def test_a_store_that_fails_stops_everything(path: Path, step: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Even an extraction that forgives a service its failures."""
-    from overexplain.log.store import Question
+    from overexplain.log.store.run import Question
 
     def full(*_: Any) -> None:
         raise OSError(errno.ENOSPC, "full")

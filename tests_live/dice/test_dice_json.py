@@ -14,7 +14,7 @@ from sklearn.datasets import load_breast_cancer
 from sklearn.linear_model import LogisticRegression
 
 from overexplain.errors import InvalidInput
-from overexplain.log.dice import FLIPS, read_dice, write_dice
+from overexplain.log.dice.files import FLIPS, read_dice, write_dice
 from overexplain.log.querylog import QueryLog, Status
 
 TABLE = load_breast_cancer(as_frame=True)

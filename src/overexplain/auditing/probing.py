@@ -15,7 +15,7 @@ from overexplain.extraction.extract import DEFAULT_ANGLE, STRATEGIES, extract
 from overexplain.extraction.predicted import Prediction, predict
 from overexplain.extraction.result import Extraction
 from overexplain.extraction.session import Progress
-from overexplain.log.store import Run, Sent
+from overexplain.log.store.run import Run, Sent
 from overexplain.oracles.http.oracle import HttpOracle
 from overexplain.oracles.kept import Kept
 from overexplain.oracles.protocol import offers

@@ -106,7 +106,9 @@ def _refuse_to_overwrite(request: Request) -> None:
     if request.log is not None:
         check_written(request.log)
         if request.log.suffix.lower() == ".json":
-            raise InvalidInput(f"{request.log}: a file of DiCE holds no terms and no times; save .jsonl, then log convert")
+            raise InvalidInput(
+                f"{request.log}: a file of DiCE holds no terms and no times; save .jsonl, then log convert"
+            )
     if request.log is not None and request.log.exists():
         raise InvalidInput(f"{request.log}: exists already; a log is not written over, give another name or remove it")
     read, written = request.model.resolve(), [p.resolve() for p in (request.log, request.output) if p is not None]

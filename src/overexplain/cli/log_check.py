@@ -60,7 +60,7 @@ def _check(path: Path, request: Request) -> Checked:
     kind, run = path.suffix.lower(), None
     log = load_log(path, request.mapping, terms)
     if kind == ".sqlite":
-        from overexplain.log.store import Run
+        from overexplain.log.store.run import Run
 
         with closing(Run.read(path)) as opened:
             run = summarize_run(opened)

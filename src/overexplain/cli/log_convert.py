@@ -15,7 +15,7 @@ from overexplain.cli.main import say
 from overexplain.cli.output import print_json
 from overexplain.cli.terms import Terms
 from overexplain.errors import InvalidInput
-from overexplain.log.dice import left_out
+from overexplain.log.dice.files import left_out
 from overexplain.log.files import check_written
 from overexplain.log.merge import merge_logs
 from overexplain.log.querylog import QueryLog

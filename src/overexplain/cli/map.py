@@ -19,7 +19,7 @@ from overexplain.cli.terms import Terms
 from overexplain.errors import InvalidInput
 from overexplain.geometry.arrays import FloatArray, as_point
 from overexplain.knowledge.facts import Robust
-from overexplain.log.formats import parse_json
+from overexplain.log.jsonl.formats import parse_json
 
 TEXT_SIZE = (61, 31)
 PICTURE_SIZE = (121, 121)

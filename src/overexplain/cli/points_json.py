@@ -11,7 +11,7 @@ import numpy as np
 
 from overexplain.cli.points import BLOCK, Block, PointsFile, Raw, bytes_read, listed, matched, positions
 from overexplain.errors import DimensionMismatch, InvalidInput, NotFinite
-from overexplain.log.formats import parse_json
+from overexplain.log.jsonl.formats import parse_json
 
 _LARGEST = float(np.finfo(np.float64).max)
 

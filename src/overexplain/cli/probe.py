@@ -16,7 +16,7 @@ from overexplain.cli.main import say
 from overexplain.cli.output import print_json
 from overexplain.errors import InvalidInput
 from overexplain.extraction.session import Progress
-from overexplain.log.store import Run
+from overexplain.log.store.run import Run
 from overexplain.models.linear import LinearModel
 from overexplain.models.load import load_model
 from overexplain.oracles.http.oracle import HttpOracle

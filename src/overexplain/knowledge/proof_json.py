@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 from overexplain.errors import CertificateInvalid, InvalidInput
 from overexplain.knowledge.branches import DEEPEST
 from overexplain.knowledge.checker import FACTS, Bound, Branch, Branched, Lemma, Length, Term
-from overexplain.log.formats import parse_json
+from overexplain.log.jsonl.formats import parse_json
 
 LONGEST_NUMBER = 60_000
 """Characters of one rational number: far more than exact solutions for hundreds of features take."""

@@ -16,11 +16,11 @@ from typing import Any
 from overexplain.errors import InvalidInput
 from overexplain.geometry.arrays import FloatArray
 from overexplain.geometry.mechanism import Mechanism
-from overexplain.log.cells import Misfit
-from overexplain.log.formats import jsonl_blocks
-from overexplain.log.mapped import Columns, as_columns
+from overexplain.log.jsonl.formats import jsonl_blocks
 from overexplain.log.querylog import QueryLog
-from overexplain.log.tables import Table, log_of
+from overexplain.log.tables.cells import Misfit
+from overexplain.log.tables.mapped import Columns, as_columns
+from overexplain.log.tables.tables import Table, log_of
 
 __all__ = ["BLOCK", "KINDS", "Columns", "as_columns", "read_blocks", "some_rows"]
 
@@ -92,13 +92,13 @@ def _logs(
 
 
 def _csv(path: Path) -> Iterator[tuple[Table, Named]]:
-    from overexplain.log.csv_tables import csv_blocks
+    from overexplain.log.tables.csv_tables import csv_blocks
 
     return _by_line(csv_blocks(path, BLOCK))
 
 
 def _parquet(path: Path, columns: Columns) -> Iterator[tuple[Table, Named]]:
-    from overexplain.log.parquet_tables import parquet_blocks
+    from overexplain.log.tables.parquet_tables import parquet_blocks
 
     done = 0
     for table in parquet_blocks(path, columns, BLOCK):
@@ -116,7 +116,7 @@ def _by_line(blocks: Iterator[tuple[Table, Sequence[int]]]) -> Iterator[tuple[Ta
 def _jsonl(path: Path, columns: Columns, mechanism: Mechanism | None) -> Iterator[QueryLog]:
     if columns.is_plain and columns.features is None:
         return jsonl_blocks(path, BLOCK)
-    from overexplain.log.foreign_jsonl import is_ours, record_blocks
+    from overexplain.log.jsonl.foreign import is_ours, record_blocks
 
     if not is_ours(path):
         return _logs(_by_line(record_blocks(path, columns, BLOCK)), path, columns, mechanism)
@@ -128,7 +128,7 @@ def _jsonl(path: Path, columns: Columns, mechanism: Mechanism | None) -> Iterato
 
 
 def _run(path: Path, columns: Columns) -> Iterator[QueryLog]:
-    from overexplain.log.store import Run
+    from overexplain.log.store.run import Run
 
     if not columns.is_plain:
         raise InvalidInput(f"{path}: a run has its own names; a mapping is for .jsonl, .csv and .parquet files")
@@ -137,6 +137,6 @@ def _run(path: Path, columns: Columns) -> Iterator[QueryLog]:
 
 
 def _dice(path: Path, columns: Columns, mechanism: Mechanism | None) -> Iterator[QueryLog]:
-    from overexplain.log.dice import read_dice
+    from overexplain.log.dice.files import read_dice
 
     yield read_dice(path, columns.as_mapping(), mechanism)

@@ -10,9 +10,9 @@ from typing import Any
 from overexplain.errors import InvalidInput
 from overexplain.geometry.mechanism import Mechanism
 from overexplain.log.blocks import KINDS, as_columns, read_blocks
-from overexplain.log.joined import joined
 from overexplain.log.querylog import QueryLog
 from overexplain.log.rows import as_mechanism
+from overexplain.log.tables.joined import joined
 from overexplain.log.terms import with_terms, without_terms
 
 WRITTEN = (".jsonl", ".csv", ".parquet", ".json")
@@ -70,18 +70,18 @@ def check_written(path: str | os.PathLike[str]) -> None:
 
 def _writer(kind: str) -> Callable[[QueryLog, str | os.PathLike[str]], None]:
     if kind == ".csv":
-        from overexplain.log.csv_tables import write_csv
+        from overexplain.log.tables.csv_tables import write_csv
 
         return write_csv
     if kind == ".parquet":
-        from overexplain.log.parquet_tables import write_parquet
+        from overexplain.log.tables.parquet_tables import write_parquet
 
         return write_parquet
     if kind == ".json":
-        from overexplain.log.dice import write_dice
+        from overexplain.log.dice.files import write_dice
 
         return write_dice
-    from overexplain.log.formats import write_jsonl
+    from overexplain.log.jsonl.formats import write_jsonl
 
     return write_jsonl
 

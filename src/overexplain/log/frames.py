@@ -12,12 +12,12 @@ import numpy as np
 from overexplain.errors import InvalidInput
 from overexplain.geometry.arrays import FloatArray
 from overexplain.geometry.mechanism import Mechanism
-from overexplain.log.cells import Misfit, Texts, as_objects, shown
-from overexplain.log.json_values import to_json
-from overexplain.log.mapped import PREFIX, Columns
+from overexplain.log.jsonl.values import to_json
 from overexplain.log.querylog import QueryLog
 from overexplain.log.rows import Status, feature_names, repeated
-from overexplain.log.tables import Table, log_of, unnamed
+from overexplain.log.tables.cells import Misfit, Texts, as_objects, shown
+from overexplain.log.tables.mapped import PREFIX, Columns
+from overexplain.log.tables.tables import Table, log_of, unnamed
 
 __all__ = ["PREFIX", "from_frame", "table_columns", "to_frame"]
 

@@ -14,7 +14,7 @@ from overexplain.log.querylog import QueryLog
 from overexplain.log.rows import Status
 
 if TYPE_CHECKING:
-    from overexplain.log.store import Run
+    from overexplain.log.store.run import Run
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,8 @@ from numpy.typing import ArrayLike
 
 from overexplain.errors import BudgetExhausted, DimensionMismatch, EndpointFailed, InvalidInput, OverexplainError
 from overexplain.geometry.arrays import FloatArray, as_point_or_rows
-from overexplain.log.store import Outcome, Question, Run
-from overexplain.log.store_rows import Verb
+from overexplain.log.store.rows import Verb
+from overexplain.log.store.run import Outcome, Question, Run
 from overexplain.oracles.protocol import checked_explanation, checked_label
 from overexplain.oracles.wrapper import Wrapper, one_by_one
 

@@ -11,7 +11,7 @@ from overexplain.auditing.rebuilt import Rebuilt
 from overexplain.extraction.predicted import Prediction
 from overexplain.extraction.session import Progress
 from overexplain.geometry.mechanism import Mechanism
-from overexplain.log.store import Run
+from overexplain.log.store.run import Run
 from overexplain.report.terminal import found_in_pairs, print_pairs
 from overexplain.report.words import counted, small
 

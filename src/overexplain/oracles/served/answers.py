@@ -12,7 +12,7 @@ from typing import Any, Literal, final
 from overexplain.errors import InvalidInput
 from overexplain.geometry.arrays import FloatArray
 from overexplain.geometry.hyperplane import YES
-from overexplain.log.formats import JsonlWriter
+from overexplain.log.jsonl.formats import JsonlWriter
 from overexplain.log.rows import Row, Status
 from overexplain.oracles.protocol import Oracle, checked_explanation, checked_label, offers
 from overexplain.oracles.served.bodies import Layout, Refused, read_instances, read_object

@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, Final
 
 from overexplain.errors import InvalidInput
-from overexplain.log.formats import JsonlWriter, to_json
+from overexplain.log.jsonl.formats import JsonlWriter, to_json
 from overexplain.oracles.protocol import Oracle, offers
 from overexplain.oracles.served.answers import Answers, Asked
 from overexplain.oracles.served.bodies import Layout, Refused

@@ -10,8 +10,8 @@ import numpy as np
 
 from overexplain.errors import BudgetExhausted, InvalidInput
 from overexplain.geometry.arrays import FloatArray
-from overexplain.log.store_ledger import Ledger, naming
-from overexplain.log.store_rows import (
+from overexplain.log.store.ledger import Ledger, naming
+from overexplain.log.store.rows import (
     Outcome,
     Verb,
     answer_digest,
@@ -22,7 +22,7 @@ from overexplain.log.store_rows import (
     stored_outcome,
     stored_text,
 )
-from overexplain.log.store_schema import LAST_ANSWER, LAST_INTENT
+from overexplain.log.store.schema import LAST_ANSWER, LAST_INTENT
 
 
 @final

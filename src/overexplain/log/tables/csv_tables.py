@@ -18,14 +18,14 @@ import numpy as np
 
 from overexplain._files import replacing
 from overexplain.errors import DimensionMismatch, InvalidInput
-from overexplain.log.csv_fast import LONGEST, plain_table
 from overexplain.log.frames import table_columns
-from overexplain.log.json_values import to_json
-from overexplain.log.jsonl_fast import number_texts
+from overexplain.log.jsonl.fast import number_texts
+from overexplain.log.jsonl.values import to_json
 from overexplain.log.querylog import QueryLog
 from overexplain.log.rows import number_of, repeated
-from overexplain.log.tables import Table
-from overexplain.log.text_cells import TextCells, with_apostrophe, without_apostrophe
+from overexplain.log.tables.csv_fast import LONGEST, plain_table
+from overexplain.log.tables.tables import Table
+from overexplain.log.tables.text_cells import TextCells, with_apostrophe, without_apostrophe
 
 WRITTEN = 16_384
 """Rows written at once."""

@@ -25,8 +25,7 @@ import numpy as np
 from overexplain._files import replacing
 from overexplain.errors import DimensionMismatch, InvalidInput
 from overexplain.geometry.mechanism import Mechanism
-from overexplain.log.joined import like
-from overexplain.log.json_values import (
+from overexplain.log.jsonl.values import (
     parse_json,
     read_mechanism,
     read_numbers,
@@ -38,6 +37,7 @@ from overexplain.log.json_values import (
 )
 from overexplain.log.querylog import QueryLog
 from overexplain.log.rows import ASKED, LABEL_HINT, NOT_ASKED, MechanismTable, Row, feature_names
+from overexplain.log.tables.joined import like
 
 __all__ = ["FORMAT", "VERSION", "JsonlWriter", "jsonl_blocks", "parse_json", "to_json", "write_jsonl"]
 
@@ -116,7 +116,7 @@ class JsonlWriter:
         self._put(to_json(entry))
 
     def _write_log(self, log: QueryLog) -> None:
-        from overexplain.log.jsonl_fast import lines_of
+        from overexplain.log.jsonl.fast import lines_of
 
         if not len(log):
             return
@@ -191,7 +191,7 @@ class _Reader:
 
     def take(self, lines: Sequence[bytes]) -> QueryLog | None:
         """Read these lines; the log so far, None before its header."""
-        from overexplain.log.jsonl_fast import plain_columns, plain_rows
+        from overexplain.log.jsonl.fast import plain_columns, plain_rows
 
         start = 0
         while start < len(lines):

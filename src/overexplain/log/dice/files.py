@@ -20,8 +20,8 @@ from overexplain._files import replacing
 from overexplain.errors import InvalidInput
 from overexplain.geometry.hyperplane import NO, YES
 from overexplain.geometry.mechanism import Mechanism
-from overexplain.log.dice_outcomes import Outcomes
-from overexplain.log.dice_tables import DiceTables, parse_dice
+from overexplain.log.dice.outcomes import Outcomes
+from overexplain.log.dice.tables import DiceTables, parse_dice
 from overexplain.log.querylog import QueryLog
 from overexplain.log.rows import Status, number_of
 

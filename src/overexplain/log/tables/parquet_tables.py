@@ -14,12 +14,12 @@ import numpy as np
 from overexplain._files import replacing
 from overexplain.errors import DimensionMismatch, InvalidInput
 from overexplain.geometry.arrays import FloatArray
-from overexplain.log.cells import Misfit, Texts, as_objects, number_of_entries, seconds_of
 from overexplain.log.frames import table_columns
-from overexplain.log.mapped import Columns
 from overexplain.log.querylog import QueryLog
 from overexplain.log.rows import repeated
-from overexplain.log.tables import Table
+from overexplain.log.tables.cells import Misfit, Texts, as_objects, number_of_entries, seconds_of
+from overexplain.log.tables.mapped import Columns
+from overexplain.log.tables.tables import Table
 
 _UNITS = {"s": 1.0, "ms": 1e3, "us": 1e6, "ns": 1e9}
 DAY = 86_400.0

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from overexplain.geometry.arrays import FloatArray
-from overexplain.log.cells import Texts, as_objects, not_a_number, seconds_of
+from overexplain.log.tables.cells import Texts, as_objects, not_a_number, seconds_of
 
 GAPS = {"", "nan", "NaN", "null"}
 TRUTH = {"True": 1.0, "TRUE": 1.0, "true": 1.0, "False": 0.0, "FALSE": 0.0, "false": 0.0}

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from overexplain.errors import InvalidInput
 from overexplain.geometry.arrays import BoolArray
 from overexplain.geometry.hyperplane import NO, YES
-from overexplain.log.dice_tables import DiceTables, brief, where
+from overexplain.log.dice.tables import DiceTables, brief, where
 
 MOST_SHOWN = 5
 

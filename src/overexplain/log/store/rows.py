@@ -17,8 +17,8 @@ from overexplain.geometry.arrays import FloatArray, as_point
 from overexplain.geometry.mechanism import Mechanism
 from overexplain.log.querylog import QueryLog
 from overexplain.log.rows import Status, feature_names
-from overexplain.log.store_file import LARGEST
-from overexplain.log.store_schema import ANSWERED, COUNTED, SUPERSEDED, UNANSWERED
+from overexplain.log.store.file import LARGEST
+from overexplain.log.store.schema import ANSWERED, COUNTED, SUPERSEDED, UNANSWERED
 
 Verb = Literal["classify", "explain"]
 Kind = Literal["label", "explanation", "none", "refused"]

@@ -15,8 +15,8 @@ import numpy as np
 
 from overexplain.errors import DimensionMismatch, InvalidInput, NotFinite
 from overexplain.geometry.arrays import FloatArray, IntArray
-from overexplain.log.mapped import as_columns
 from overexplain.log.rows import differences, feature_names
+from overexplain.log.tables.mapped import as_columns
 
 Place = tuple[int, int | None]
 """A query, and one of its counterfactuals or None for the query itself."""

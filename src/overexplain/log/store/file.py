@@ -21,7 +21,7 @@ from typing import TypeVar
 from urllib.parse import quote
 
 from overexplain.errors import InvalidInput
-from overexplain.log.store_schema import APPLICATION, SCHEMA, TABLES, VERSION, tables_expected, tables_in
+from overexplain.log.store.schema import APPLICATION, SCHEMA, TABLES, VERSION, tables_expected, tables_in
 
 LARGEST = 2**26
 """Bytes of the largest value in a run's file: a plan, or a point of eight million features."""

@@ -20,9 +20,9 @@ from typing import Any
 import numpy as np
 
 from overexplain.geometry.arrays import FloatArray
-from overexplain.log.cells import Texts, as_objects
-from overexplain.log.tables import Table
-from overexplain.log.text_cells import GAPS, TextCells, without_apostrophe
+from overexplain.log.tables.cells import Texts, as_objects
+from overexplain.log.tables.tables import Table
+from overexplain.log.tables.text_cells import GAPS, TextCells, without_apostrophe
 
 LONGEST = 131_072
 """Characters of a cell: the careful reader takes no longer ones."""

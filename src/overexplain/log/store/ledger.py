@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import final
 
 from overexplain.errors import InvalidInput
-from overexplain.log.store_file import translated
-from overexplain.log.store_rows import Counts, Header, read_counts
+from overexplain.log.store.file import translated
+from overexplain.log.store.rows import Counts, Header, read_counts
 
 
 @final

@@ -28,10 +28,10 @@ from overexplain.geometry.arrays import FloatArray, as_budget
 from overexplain.geometry.mechanism import Mechanism
 from overexplain.log.querylog import QueryLog
 from overexplain.log.rows import as_mechanism, feature_names
-from overexplain.log.store_file import LARGEST, create_file, open_file, read_file
-from overexplain.log.store_ledger import Ledger, naming
-from overexplain.log.store_question import Question
-from overexplain.log.store_rows import (
+from overexplain.log.store.file import LARGEST, create_file, open_file, read_file
+from overexplain.log.store.ledger import Ledger, naming
+from overexplain.log.store.question import Question
+from overexplain.log.store.rows import (
     KINDS,
     Outcome,
     Sent,

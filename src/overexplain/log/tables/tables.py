@@ -17,11 +17,11 @@ import numpy as np
 from overexplain.errors import InvalidInput, NotFinite
 from overexplain.geometry.arrays import FloatArray, IntArray
 from overexplain.geometry.mechanism import Mechanism
-from overexplain.log.cells import Cells, Misfit, Texts
-from overexplain.log.json_values import STATUS, parse_json, read_mechanism, read_status
-from overexplain.log.mapped import OPTIONAL, Columns, nearly
+from overexplain.log.jsonl.values import STATUS, parse_json, read_mechanism, read_status
 from overexplain.log.querylog import QueryLog
 from overexplain.log.rows import LABEL_HINT, Status, differences, feature_names
+from overexplain.log.tables.cells import Cells, Misfit, Texts
+from overexplain.log.tables.mapped import OPTIONAL, Columns, nearly
 
 
 @dataclass(frozen=True)

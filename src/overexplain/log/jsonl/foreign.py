@@ -11,11 +11,11 @@ from typing import Any
 import msgspec
 
 from overexplain.errors import InvalidInput
-from overexplain.log.cells import Values
-from overexplain.log.formats import FORMAT
-from overexplain.log.json_values import parse_json, warn
-from overexplain.log.mapped import Columns
-from overexplain.log.tables import Table
+from overexplain.log.jsonl.formats import FORMAT
+from overexplain.log.jsonl.values import parse_json, warn
+from overexplain.log.tables.cells import Values
+from overexplain.log.tables.mapped import Columns
+from overexplain.log.tables.tables import Table
 
 _decode = msgspec.json.Decoder().decode
 

@@ -1,0 +1,1 @@
+"""Files of DiCE (JSON, version 2) as logs, and back."""

@@ -1,0 +1,1 @@
+"""Logs as JSON Lines: our own, written and read back exactly, and those of others."""
