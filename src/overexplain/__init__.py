@@ -159,14 +159,14 @@ if TYPE_CHECKING:
 __all__ = [
     "IMITATIONS", "NO", "YES", "AlibiOracle", "AuditReport", "Boxed", "BrokenPromise", "BudgetExhausted", "Budgeted",
     "CallableOracle", "Certificate", "CertificateInvalid", "DiceOracle", "DimensionMismatch", "Disagreement",
-    "Domain", "EndpointFailed", "Extraction", "ExtractionFailed", "Flaky", "Float32", "GroupNorm", "Hyperplane",
-    "Immutable", "InconsistentLog", "InvalidInput", "Knowledge", "LabelsOnly", "LinearModel", "Lp", "Mahalanobis",
-    "Mechanism", "ModelOracle", "MonitorReport", "Monotone", "NearestRow", "NiceOracle", "NoExplanation", "Noisy",
-    "Norm", "NotFinite", "OneHot", "OneSided", "Oracle", "OracleError", "OracleReport", "OverexplainError",
-    "Overshoot", "Polyhedral", "Published", "QueryLog", "RandomRadius", "Recorded", "Rounded", "Service",
-    "SolverFailed", "Sparse", "Spent", "Status", "Suboptimal", "SwitchingNorm", "UnsupportedModel", "UnsupportedNorm",
-    "Verdict", "Verdicts", "Weighted", "ZeroNormal", "audit", "diagnose", "extract", "imitate", "l1", "l2", "linf",
-    "load_model", "monitor", "norm", "recover",
+    "Domain", "EndpointFailed", "Extraction", "ExtractionFailed", "Flaky", "Float32", "GroupNorm", "HttpOracle",
+    "Hyperplane", "Immutable", "InconsistentLog", "InvalidInput", "Kept", "Knowledge", "LabelsOnly", "LinearModel",
+    "Lp", "Mahalanobis", "Mechanism", "ModelOracle", "MonitorReport", "Monotone", "NearestRow", "NiceOracle",
+    "NoExplanation", "Noisy", "Norm", "NotFinite", "OneHot", "OneSided", "Oracle", "OracleError", "OracleReport",
+    "OverexplainError", "Overshoot", "Polyhedral", "Published", "QueryLog", "RandomRadius", "Recorded", "Rounded",
+    "Run", "Service", "SolverFailed", "Sparse", "Spent", "Status", "Suboptimal", "SwitchingNorm", "UnsupportedModel",
+    "UnsupportedNorm", "Verdict", "Verdicts", "Weighted", "ZeroNormal", "audit", "diagnose", "extract", "imitate",
+    "l1", "l2", "linf", "load_model", "merge_logs", "monitor", "norm", "recover",
 ]  # fmt: skip
 
 

@@ -198,7 +198,7 @@ def test_the_fast_readers_were_asked() -> None:
     columns, table = jsonl_fast.plain_columns, csv_fast.plain_table
     note = lambda found: (used.append(found is not None), found)[1]  # noqa: E731
     with (
-        mock.patch("overexplain.log.jsonl_fast.plain_columns", lambda *given: note(columns(*given))),
+        mock.patch("overexplain.log.jsonl.fast.plain_columns", lambda *given: note(columns(*given))),
         mock.patch("overexplain.log.csv_tables.plain_table", lambda *given: note(table(*given))),
     ):
         assert_same(JSONL, ".jsonl")
