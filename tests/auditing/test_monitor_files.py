@@ -40,7 +40,7 @@ def asked(rows: int = 260, features: tuple[str, ...] | None = FEATURES, explaine
 def small_blocks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(blocks, "BLOCK", 50)
-    monkeypatch.setattr("overexplain.log.formats.CHUNK", 20)
+    monkeypatch.setattr("overexplain.log.jsonl.formats.CHUNK", 20)
 
 
 def same(one: MonitorReport, other: MonitorReport) -> bool:

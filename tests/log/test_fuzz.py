@@ -199,7 +199,7 @@ def test_the_fast_readers_were_asked() -> None:
     note = lambda found: (used.append(found is not None), found)[1]  # noqa: E731
     with (
         mock.patch("overexplain.log.jsonl.fast.plain_columns", lambda *given: note(columns(*given))),
-        mock.patch("overexplain.log.csv_tables.plain_table", lambda *given: note(table(*given))),
+        mock.patch("overexplain.log.tables.csv_tables.plain_table", lambda *given: note(table(*given))),
     ):
         assert_same(JSONL, ".jsonl")
         assert sum(used) >= 3
