@@ -24,13 +24,12 @@ from typing import Any
 
 import numpy as np
 from certify import machine
-from monitor import _peak, described
+from quoting import described, peak, quoted
 
 import overexplain as ox
 
 ROOT = Path(__file__).parent
 DOCS = ROOT.parent / "docs/logs.md"
-BEGIN, END = "<!-- measured: written by benchmarks/logs.py -->", "<!-- end of measured -->"
 KINDS = (".parquet", ".jsonl", ".csv")
 REPEATS = 3
 
@@ -85,11 +84,11 @@ def _work(what: str, path: Path, pipe: Any) -> None:
         if what == "careful":
             formats.FEW = csv_fast.FEW = sys.maxsize
     read(path.with_name("small" + path.suffix))  # loads what is needed, which is not counted
-    before, start = _peak(), time.perf_counter()
+    before, start = peak(), time.perf_counter()
     found = read(path)
     seconds = time.perf_counter() - start
     arrays = 0.0 if what == "pandas" else sum(column.nbytes for column in found._buffers.values()) / 2**20
-    pipe.send((seconds, arrays, _peak() - before))
+    pipe.send((seconds, arrays, peak() - before))
 
 
 def measured(what: str, path: Path) -> tuple[float, float, float]:
@@ -142,12 +141,6 @@ def markdown(found: dict[str, Any]) -> str:
     return "\n".join([*lines, "", described(found["machine"])])
 
 
-def quoted(text: str, page: str) -> str:
-    """The page with the table in its place."""
-    start, end = page.index(BEGIN) + len(BEGIN), page.index(END)
-    return f"{page[:start]}\n\n{text}\n\n{page[end:]}"
-
-
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--quick", action="store_true")
@@ -158,7 +151,9 @@ def main() -> None:
     if options.check:
         found = json.loads(recorded.read_text(encoding="utf-8"))
         page = DOCS.read_text(encoding="utf-8")
-        sys.exit(0 if quoted(markdown(found), page) == page else "docs/logs.md does not quote what was recorded")
+        sys.exit(
+            0 if quoted(markdown(found), page, "logs.py") == page else "docs/logs.md does not quote what was recorded"
+        )
     found = {"reads": [], "machine": machine()}
     with tempfile.TemporaryDirectory() as folder:
         for entry in reads(options.quick, Path(folder)):
@@ -170,7 +165,7 @@ def main() -> None:
         return
     recorded.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
     (options.results / "logs.md").write_text(f"# Reading and writing logs, measured\n\n{text}\n", encoding="utf-8")
-    DOCS.write_text(quoted(text, DOCS.read_text(encoding="utf-8")), encoding="utf-8")
+    DOCS.write_text(quoted(text, DOCS.read_text(encoding="utf-8"), "logs.py"), encoding="utf-8")
 
 
 if __name__ == "__main__":

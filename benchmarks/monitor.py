@@ -24,6 +24,7 @@ from typing import Any
 import numpy as np
 from certify import machine
 from numpy.typing import NDArray
+from quoting import described, peak, quoted
 
 import overexplain as ox
 from overexplain.auditing.monitoring.monitor import monitor
@@ -32,7 +33,6 @@ from overexplain.auditing.monitoring.monitor_report import KINDS
 FloatArray = NDArray[np.float64]
 ROOT = Path(__file__).parent
 DOCS = ROOT.parent / "docs/monitor.md"
-BEGIN, END = "<!-- measured: written by benchmarks/monitor.py -->", "<!-- end of measured -->"
 L1 = ox.Mechanism("l1")
 SECONDS = 1_767_225_600.0
 
@@ -208,16 +208,10 @@ def long_plane(p: int) -> ox.Hyperplane:
     return ox.Hyperplane(np.random.default_rng(p).normal(size=p), 0.3)
 
 
-def _peak() -> float:
-    """The largest memory of this process so far in MB; getrusage would also count that of the process which started it."""
-    lines = Path("/proc/self/status").read_text(encoding="ascii", errors="replace").splitlines()
-    return next(int(line.split()[1]) for line in lines if line.startswith("VmHWM")) / 1024
-
-
 def _measure(rows: int, p: int, clients: int, path: Path | None, pipe: Any) -> None:
-    before, start = _peak(), time.perf_counter()
+    before, start = peak(), time.perf_counter()
     monitor(long_log(rows, p, clients) if path is None else path, model=long_plane(p))
-    pipe.send((time.perf_counter() - start, _peak(), before))
+    pipe.send((time.perf_counter() - start, peak(), before))
 
 
 def sized(rows: int, p: int, clients: int, path: Path | None = None) -> Size:
@@ -292,19 +286,6 @@ def markdown(found: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
-def described(machine: dict[str, str]) -> str:
-    """What it was measured on, in a sentence."""
-    return (
-        f"Measured on {machine['cpu']}, {machine['cores']} cores (load {machine['load']}), Python {machine['python']}."
-    )
-
-
-def quoted(text: str, page: str) -> str:
-    """The page with the tables in their place."""
-    start, end = page.index(BEGIN) + len(BEGIN), page.index(END)
-    return f"{page[:start]}\n\n{text}\n\n{page[end:]}"
-
-
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--quick", action="store_true")
@@ -316,7 +297,11 @@ def main() -> None:
     if options.check:
         found = json.loads(recorded.read_text(encoding="utf-8"))
         page = DOCS.read_text(encoding="utf-8")
-        sys.exit(0 if quoted(markdown(found), page) == page else "docs/monitor.md does not quote what was recorded")
+        sys.exit(
+            0
+            if quoted(markdown(found), page, "monitor.py") == page
+            else "docs/monitor.md does not quote what was recorded"
+        )
     parts: dict[str, Callable[[], Iterator[Any]]] = {
         "false": lambda: false_alarms(options.quick),
         "delays": delays,
@@ -338,7 +323,7 @@ def main() -> None:
     (options.results / "monitor.md").write_text(
         f"# The monitor, measured\n\n{text}\n\n{described(found['machine'])}\n", encoding="utf-8"
     )
-    DOCS.write_text(quoted(text, DOCS.read_text(encoding="utf-8")), encoding="utf-8")
+    DOCS.write_text(quoted(text, DOCS.read_text(encoding="utf-8"), "monitor.py"), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -17,21 +17,10 @@ import pytest
 from overexplain.errors import BudgetExhausted, DimensionMismatch, InvalidInput, NotFinite
 from overexplain.geometry.mechanism import Mechanism
 from overexplain.log.querylog import QueryLog, Status
-from overexplain.log.store.run import Outcome, Question, Run
+from overexplain.log.store.run import Outcome, Run
+from store_samples import YES, asked, new
 
-YES = Outcome("label", label=1)
 ODD = [[0.0, -0.0], [5e-324, 1e300], [-1e-310, 1.7976931348623157e308]]
-
-
-def new(path: Path, budget: int = 10, **options: object) -> Run:
-    return Run.create(path / "run.sqlite", plan={"seed": 7}, dimension=2, budget=budget, **options)
-
-
-def asked(run: Run, verb: str, x: object, outcome: Outcome) -> Question:
-    question = run.question(verb, np.array(x, dtype=float))
-    question.sending()
-    question.heard(outcome)
-    return question
 
 
 def explained(*x: float) -> Outcome:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
-import warnings
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,6 +19,7 @@ from overexplain.errors import BudgetExhausted, InvalidInput
 from overexplain.geometry.mechanism import Mechanism
 from overexplain.log.querylog import QueryLog, Status
 from overexplain.log.store.run import Outcome, Question, Run
+from store_samples import forked
 from strategies import examples
 
 POINTS = ([0.0, 1.0], [-0.0, 1.0], [5e-324, -1e300])
@@ -214,22 +214,16 @@ class Runs(RuleBasedStateMachine):
         self.close()
         asked = ("classify", 0, 0)
         known = self.model.outcome(asked) is not None
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", DeprecationWarning)
-            child = os.fork()
-        if child == 0:
-            code = 1
-            try:
-                question = Run.open(self.path).question("classify", np.array(POINTS[0]))
-                assert (question.outcome is not None) == known
-                if not known:
-                    question.sending()
-                    if hears:
-                        question.heard(Outcome("label", label=1))
-                code = 0
-            finally:
-                os._exit(code)
-        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+        def ask() -> None:
+            question = Run.open(self.path).question("classify", np.array(POINTS[0]))
+            assert (question.outcome is not None) == known
+            if not known:
+                question.sending()
+                if hears:
+                    question.heard(Outcome("label", label=1))
+
+        assert forked(ask) == 0
         if not known:
             request = Request(asked, self.reopened().last_sent)
             self.model.requests.append(request)

@@ -124,3 +124,15 @@ def refuse_lonely_terms(
         raise WrongUsage("--robustness and --radius need --distance, e.g. --distance l1 --robustness l2 --radius 0.1")
     if (robustness is not None and radius is None) or (robustness is None and radius not in (None, 0.0, SECRET)):
         raise WrongUsage("--robustness and --radius belong together, e.g. --robustness l2 --radius 0.1 (or secret)")
+
+
+def refuse_odd_service(
+    distance: str | None, robustness: str | None, radius: float | None, imitate: str | None, secret_radius: bool = False
+) -> None:
+    """Raise WrongUsage where the words for a simulated service contradict each other."""
+    if secret_radius and radius is None:
+        raise WrongUsage("--secret-radius needs --radius: the service must have one to keep secret")
+    if imitate is not None and (distance is not None or robustness is not None):
+        raise WrongUsage("--imitate brings its own distance; leave out --distance, --robustness and --radius")
+    if (radius is None) != (robustness is None):
+        raise WrongUsage("--radius and --robustness belong together, e.g. --robustness l2 --radius 0.1")

@@ -24,6 +24,7 @@ from overexplain.cli.arguments import (
     Ties,
     Work,
     WrongUsage,
+    refuse_odd_service,
 )
 
 
@@ -62,12 +63,7 @@ def serve(
     the Open Inference Protocol (v2), and counts its answers. Its description is at /openapi.json, the counts at /counts.
     """
     explains = distance is not None or imitate is not None
-    if secret_radius and radius is None:
-        raise WrongUsage("--secret-radius needs --radius: the service must have one to keep secret")
-    if imitate is not None and (distance is not None or robustness is not None):
-        raise WrongUsage("--imitate brings its own distance; leave out --distance, --robustness and --radius")
-    if (radius is None) != (robustness is None):
-        raise WrongUsage("--radius and --robustness belong together, e.g. --robustness l2 --radius 0.1")
+    refuse_odd_service(distance, robustness, radius, imitate, secret_radius)
     if labels_only and (explains or robustness is not None or degrade or decimals is not None):
         raise WrongUsage("--labels-only explains nothing: leave out --distance, --imitate, --degrade and --round")
     if not explains and not labels_only:

@@ -23,6 +23,7 @@ from overexplain.cli.arguments import (
     Ties,
     Work,
     WrongUsage,
+    refuse_odd_service,
 )
 from overexplain.cli.options import read_numbers
 
@@ -169,9 +170,7 @@ def extract(
     The service is simulated: it explains the model as you say, exactly unless you degrade it. The rebuilt model is held
     against the original; with --data, so are its decisions about those rows.
     """
-    if secret_radius and radius is None:
-        raise WrongUsage("--secret-radius needs --radius: the service must have one to keep secret")
-    _refuse_odd_service(distance, robustness, radius, imitate)
+    refuse_odd_service(distance, robustness, radius, imitate, secret_radius)
     if labels_only and (distance is not None or imitate is not None or degrade or unsaid):
         raise WrongUsage("--labels-only explains nothing: leave out --distance, --imitate, --degrade and --unsaid")
     if distance is None and imitate is None and not labels_only:
@@ -191,15 +190,6 @@ def extract(
     return work
 
 
-def _refuse_odd_service(
-    distance: str | None, robustness: str | None, radius: float | None, imitate: str | None
-) -> None:
-    if imitate is not None and (distance is not None or robustness is not None):
-        raise WrongUsage("--imitate brings its own distance; leave out --distance, --robustness and --radius")
-    if (radius is None) != (robustness is None):
-        raise WrongUsage("--radius and --robustness belong together, e.g. --robustness l2 --radius 0.1")
-
-
 def diagnose(
     model: AnyModel,
     distance: ServiceDistance = None,
@@ -217,7 +207,7 @@ def diagnose(
     Asks a service for a few explanations: the model's own, simulated, exact unless you say otherwise. Finds out its
     distance, rounding, margins, bounds and habits, and predicts how many answers give the model away.
     """
-    _refuse_odd_service(distance, robustness, radius, imitate)
+    refuse_odd_service(distance, robustness, radius, imitate)
 
     def work() -> None:
         from overexplain.cli.diagnose import Request, run_diagnose
