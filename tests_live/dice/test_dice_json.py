@@ -16,6 +16,8 @@ from sklearn.linear_model import LogisticRegression
 from overexplain.errors import InvalidInput
 from overexplain.log.dice.files import FLIPS, read_dice, write_dice
 from overexplain.log.querylog import QueryLog, Status
+from overexplain.oracles.http.endpoint import read_endpoint
+from overexplain.oracles.http.foreign_replies import dice_counterfactual
 
 TABLE = load_breast_cancer(as_frame=True)
 ROWS = ((TABLE.data - TABLE.data.mean()) / TABLE.data.std()).iloc[:, :5].round(2)
@@ -111,3 +113,16 @@ def test_classes_with_names_and_the_older_version(tmp_path: Path) -> None:
     path.write_text(old.to_json())
     with pytest.raises(InvalidInput, match=r'version "1\.0"; version 2\.0 is read'):
         read_dice(path)
+
+
+@pytest.mark.parametrize("method", ["random", "genetic", "kdtree"])
+@pytest.mark.parametrize("as_text", [True, False])
+def test_an_endpoint_that_answers_in_dice_json_is_read(method: str, as_text: bool) -> None:
+    """What the preset dice-json makes of dice-ml's own words, as a JSON value or as a text in one."""
+    made = explanations(method, count=1)
+    reply = made.to_json() if as_text else json.loads(made.to_json())
+    endpoint = read_endpoint({"url": "https://scores.example", "preset": "dice-json", "features": list(ROWS.columns)})
+    example = made.cf_examples_list[0]
+    shown = example.final_cfs_df if example.final_cfs_df_sparse is None else example.final_cfs_df_sparse
+    found = dice_counterfactual(reply, endpoint)
+    assert found.tolist() == shown[list(ROWS.columns)].to_numpy(float)[0].tolist()
