@@ -364,3 +364,16 @@ def test_what_is_undecided_is_not_called_undetermined(capsys) -> None:
     out = " ".join(capsys.readouterr().out.split())
     assert "determines at least 25 % of these decisions" in out
     assert "75 % are not settled" in out
+
+
+def test_a_foreign_table_is_certified_and_the_check_that_is_printed_works(tmp_path, monkeypatch, capsys) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("march.csv").write_text("age,income,decision,new\n1,2,granted,\n-1,-2,denied,\n")
+    Path("points.csv").write_text("age,income\n2,4\n-2,-4\n5,-5\n")
+    mapping = ["--map", "x=age+income,y=decision", "--map", "yes=granted"]
+    assert run(["certify", "march.csv", "points.csv", "-o", "verdicts.csv", "--proofs", "proofs.jsonl", *mapping]) == 0
+    line = next(line for line in capsys.readouterr().out.splitlines() if line.startswith("to check them: "))
+    command = shlex.split(line.removeprefix("to check them: overexplain "))
+    assert command[-4:] == mapping
+    assert run(command) == 0
+    assert "All 3 proofs hold" in capsys.readouterr().out

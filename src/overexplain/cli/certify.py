@@ -85,7 +85,7 @@ def _check(request: Request) -> list[str]:
     command = ["overexplain", "verify", str(request.proofs), str(request.log)]
     if request.output is not None:
         command += ["--verdicts", str(request.output), "--points", str(request.points)]
-    return command + request.terms.options
+    return command + request.terms.options + [word for text in request.mapping for word in ("--map", text)]
 
 
 def write_verdicts(

@@ -15,11 +15,12 @@ from overexplain.cli.main import say
 from overexplain.cli.output import print_json
 from overexplain.cli.terms import Terms
 from overexplain.errors import InvalidInput
-from overexplain.log.dice.files import left_out
+from overexplain.log.dice import files as dice
 from overexplain.log.files import check_written
 from overexplain.log.merge import merge_logs
 from overexplain.log.querylog import QueryLog
 from overexplain.log.rows import Status
+from overexplain.log.store import imported
 from overexplain.log.terms import with_terms
 from overexplain.report.logged import escaped
 from overexplain.report.words import counted
@@ -65,14 +66,17 @@ def _write(log: QueryLog, request: Request, source: str, more: dict[str, Any]) -
     """Write the log and say what was written, and what was not because the format has no place for it."""
     is_dice = request.output.suffix.lower() == ".json"
     rows = int(np.isin(log.status, (Status.ASKED, Status.NONE)).sum()) if is_dice else len(log)
-    lost = left_out(log) if is_dice else ()
+    is_run = request.output.suffix.lower() == ".sqlite"
+    lost = dice.left_out(log) if is_dice else imported.left_out(log) if is_run else ()
     if len(log) and not rows:
         raise InvalidInput(
             f"{request.output}: a file of DiCE holds explanations, but none was asked for; write .jsonl or .csv"
         )
     log.save(request.output)
     if lost:
-        say(f"note: {request.output}: a file of DiCE cannot hold {', '.join(lost)}; left out")
+        say(
+            f"note: {request.output}: {'a run' if is_run else 'a file of DiCE'} cannot hold {', '.join(lost)}; left out"
+        )
     if request.as_json:
         files = {"files": [str(path) for path in request.logs], "output": str(request.output)}
         print_json({"log": {**files, "rows": len(log), "written": rows, **more, "left_out": list(lost)}})

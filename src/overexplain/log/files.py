@@ -15,7 +15,7 @@ from overexplain.log.rows import as_mechanism
 from overexplain.log.tables.joined import joined
 from overexplain.log.terms import with_terms, without_terms
 
-WRITTEN = (".jsonl", ".csv", ".parquet", ".json")
+WRITTEN = (".jsonl", ".csv", ".parquet", ".json", ".sqlite")
 
 
 def read_log(
@@ -40,7 +40,8 @@ def read_log(
 def write_log(log: QueryLog, path: str | os.PathLike[str]) -> None:
     """Write the log to a file in one step: to a new file beside it, which then takes its place.
 
-    .jsonl keeps everything; .csv and .parquet all but the log's own default mechanism, .json what DiCE knows.
+    .jsonl keeps everything; .csv and .parquet all but the log's own default mechanism, .json what DiCE
+    knows, .sqlite (new files only) what a run does.
     """
     try:
         check_written(path)
@@ -56,14 +57,14 @@ def check_written(path: str | os.PathLike[str]) -> None:
 
     >>> check_written("answers.xlsx")
     Traceback (most recent call last):
-    overexplain.errors.InvalidInput: answers.xlsx: logs are saved in files whose names end in .jsonl, .csv, .parquet, .json
+    overexplain.errors.InvalidInput: answers.xlsx: logs are saved in files whose names end in .jsonl, .csv, .parquet, .json, .sqlite
     """
     name = Path(path)
     if name.exists() and not name.is_file():
         raise InvalidInput(f"cannot save the log as {name}: not a regular file")
     kind = name.suffix.lower()
-    if kind == ".sqlite":
-        raise InvalidInput(f"{name}: a run is written while it asks; a log is saved as {', '.join(WRITTEN)}")
+    if kind == ".sqlite" and name.exists():
+        raise InvalidInput(f"{name}: exists already; a run is not written over")
     if kind not in WRITTEN:
         raise InvalidInput(f"{name}: logs are saved in files whose names end in {', '.join(WRITTEN)}")
 
@@ -81,6 +82,10 @@ def _writer(kind: str) -> Callable[[QueryLog, str | os.PathLike[str]], None]:
         from overexplain.log.dice.files import write_dice
 
         return write_dice
+    if kind == ".sqlite":
+        from overexplain.log.store.imported import write_run
+
+        return write_run
     from overexplain.log.jsonl.formats import write_jsonl
 
     return write_jsonl

@@ -14,10 +14,10 @@ import sqlite3
 import stat
 import time
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 from urllib.parse import quote
 
 from overexplain.errors import InvalidInput
@@ -58,9 +58,9 @@ if hasattr(os, "register_at_fork"):
 
 
 def create_file(
-    path: str | os.PathLike[str], fill: Callable[[sqlite3.Connection], None]
+    path: str | os.PathLike[str], tables: Mapping[str, Sequence[tuple[Any, ...]]]
 ) -> tuple[Path, sqlite3.Connection]:
-    """The real path and the connection of a new file with a run's tables and the rows that `fill` adds, all or nothing."""
+    """The real path and the connection of a new file with a run's tables and these rows, all or nothing."""
     if sqlite3.sqlite_version_info < _OLDEST_SQLITE:
         raise InvalidInput(f"runs need SQLite 3.37 or newer, Python has {sqlite3.sqlite_version}; use a newer Python")
     place = _real(path, of_parent=True)
@@ -90,7 +90,9 @@ def create_file(
                 connection.execute(statement)
             connection.execute(f"PRAGMA application_id = {APPLICATION}")
             connection.execute(f"PRAGMA user_version = {VERSION}")
-            fill(connection)
+            for table, rows in tables.items():
+                if rows:
+                    connection.executemany(f"INSERT INTO {table} VALUES ({', '.join('?' * len(rows[0]))})", rows)
             connection.execute("COMMIT")
             connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")  # a copy of the file alone is a run from now on
         _sync_folder(place.parent)

@@ -95,15 +95,8 @@ class Run:
         idempotent: bool = False,
     ) -> Run:
         """A new run in a new file that only its owner may read; InvalidInput if there is a file already."""
-        entries = (*_shape(dimension, features, mechanism), bool(idempotent))
-        allowed, now = _budget(budget), time.time()
-        row = header_row(secrets.token_hex(16), plan, entries, now)
-
-        def fill(connection: sqlite3.Connection) -> None:
-            connection.execute("INSERT INTO run VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
-            connection.execute("INSERT INTO allowed VALUES (1, ?, ?, ?)", (allowed, now, digest(1, allowed, now)))
-
-        place, connection = create_file(path, fill)
+        tables = first_rows(plan, dimension, features, mechanism, budget, idempotent)
+        place, connection = create_file(path, tables)
         return cls._of(place, connection, path)
 
     @classmethod
@@ -230,6 +223,21 @@ class Run:
 
     def __repr__(self) -> str:
         return f"Run({str(self.path)!r}: {self.answered} answered, {self.spent} of {self.budget} spent)"
+
+
+def first_rows(
+    plan: Mapping[str, Any],
+    dimension: int,
+    features: Sequence[str] | None,
+    mechanism: Mechanism | None,
+    budget: int,
+    idempotent: bool,
+) -> dict[str, list[tuple[Any, ...]]]:
+    """The rows of a new run, by table: what it is, and what it may spend."""
+    entries = (*_shape(dimension, features, mechanism), bool(idempotent))
+    allowed, now = _budget(budget), time.time()
+    row = header_row(secrets.token_hex(16), plan, entries, now)
+    return {"run": [row], "allowed": [(1, allowed, now, digest(1, allowed, now))]}
 
 
 def _shape(dimension: Any, features: Any, mechanism: Any) -> tuple[int, tuple[str, ...] | None, Mechanism | None]:
