@@ -7,14 +7,16 @@ import math
 import os
 import sqlite3
 import stat
+import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from overexplain.errors import BudgetExhausted, DimensionMismatch, InvalidInput, NotFinite
+from overexplain.errors import BudgetExhausted, DimensionMismatch, EndpointFailed, InvalidInput, NotFinite
 from overexplain.geometry.mechanism import Mechanism
 from overexplain.log.querylog import QueryLog, Status
 from overexplain.log.store.run import Outcome, Run
@@ -164,11 +166,12 @@ def test_a_lost_request_is_listed_and_a_failed_one_is_not(tmp_path: Path) -> Non
     assert [sent.number for sent in Run.read(tmp_path / "run.sqlite").unanswered] == [3]
 
 
-def test_the_last_refusal_is_asked_again_and_an_earlier_one_is_not(tmp_path: Path) -> None:
+def test_a_refusal_that_ended_the_work_is_asked_again_and_another_is_not(tmp_path: Path) -> None:
     refused = Outcome("refused", detail="500")
-    with new(tmp_path) as run:
+    with suppress(EndpointFailed), new(tmp_path) as run:
         asked(run, "explain", [1, 1], refused)
         asked(run, "explain", [2, 2], refused)
+        raise EndpointFailed("500")
     with Run.open(tmp_path / "run.sqlite") as run:
         assert run.question("explain", np.ones(2)).outcome.detail == "500"
         again = run.question("explain", np.full(2, 2.0))
@@ -183,11 +186,39 @@ def test_the_last_refusal_is_asked_again_and_an_earlier_one_is_not(tmp_path: Pat
 
 
 def test_the_refusal_that_ended_a_run_is_asked_again_whatever_is_asked_before_it(tmp_path: Path) -> None:
-    with new(tmp_path) as run:
+    with suppress(EndpointFailed), new(tmp_path) as run:
         asked(run, "explain", [1, 1], Outcome("refused", detail="500"))
+        raise EndpointFailed("500")
     with Run.open(tmp_path / "run.sqlite") as run:
         asked(run, "classify", [2, 2], Outcome("label", label=1))
         assert run.question("explain", np.ones(2)).outcome is None
+
+
+@pytest.mark.parametrize("error", [None, EndpointFailed("gone", stops=True), KeyboardInterrupt()])
+def test_a_refusal_that_was_gone_past_is_given_again(tmp_path: Path, error: BaseException | None) -> None:
+    """Whether the work ended there or was killed just after it: what comes next must be what would have come."""
+    with suppress(EndpointFailed, KeyboardInterrupt), new(tmp_path) as run:
+        asked(run, "explain", [1, 1], Outcome("refused", detail="500"))
+        if error is not None:
+            raise error
+    with Run.open(tmp_path / "run.sqlite") as run:
+        assert run.question("explain", np.ones(2)).outcome.detail == "500"
+
+
+def test_the_file_alone_knows_what_was_sent_and_used(tmp_path: Path) -> None:
+    """Moved, copied or linked after a kill without what lies beside it, a run must not start anew."""
+    with new(tmp_path, budget=3) as run:
+        asked(run, "classify", [1, 1], YES)
+        run.question("classify", np.zeros(2)).sending()
+        moved = tmp_path / "moved.sqlite"
+        copied = subprocess.run(["cp", tmp_path / "run.sqlite", moved], check=False)  # by another process: see file.py
+        assert copied.returncode == 0
+    with Run.open(moved) as run:
+        assert (run.spent, run.answered, len(run.unanswered)) == (2, 1, 1)
+        assert run.question("classify", np.ones(2)).outcome.label == 1
+        run.question("classify", np.zeros(2)).sending()
+        with pytest.raises(BudgetExhausted):
+            run.question("classify", np.zeros(2)).sending()
 
 
 def test_a_question_given_up_after_a_failed_send_is_answered_not_retried(tmp_path: Path) -> None:

@@ -45,7 +45,6 @@ class Model:
         self.budget, self.idempotent = budget, idempotent
         self.requests: list[Request] = []
         self.answers = 0
-        self.last_before = 0  # the last answer when the run was opened
         self.not_before = 0.0
 
     def cost(self, requests: list[Request]) -> int:
@@ -60,7 +59,7 @@ class Model:
 
     def outcome(self, asked: Asked) -> Outcome | None:
         last = self.last_answer(asked)
-        if last is None or (last[0] == self.last_before and last[1].kind == "refused"):
+        if last is None:
             return None
         return last[1]
 
@@ -128,7 +127,6 @@ class Runs(RuleBasedStateMachine):
     def ended(self) -> None:
         self.run = None
         self.open, self.seen = [], {}
-        self.model.last_before = self.model.answers
 
     def reopened(self) -> Run:
         if self.run is None:
@@ -230,7 +228,6 @@ class Runs(RuleBasedStateMachine):
             if hears:
                 self.model.answers += 1
                 request.answer = (self.model.answers, Outcome("label", label=1))
-            self.model.last_before = self.model.answers
 
     @rule()
     def read(self) -> None:

@@ -58,18 +58,18 @@ def test_a_run_between_faults_ends_right_or_stops_within_its_budget(seed: int, t
         run = Run.create(path, plan={"seed": seed}, dimension=4, mechanism=INSIDE.mechanism, budget=budget)
         found = None
         for _ in range(40):  # each time a stop, a resumption
-            with run, HttpOracle(read_endpoint(entries), clock=FakeClock(), rng=seed, environment={}) as service:
-                try:
+            ended = True
+            try:
+                with run, HttpOracle(read_endpoint(entries), clock=FakeClock(), rng=seed, environment={}) as service:
                     found = ox.extract(Kept(service, run), rng=seed)
-                except (EndpointFailed, BudgetExhausted) as error:
-                    ended = isinstance(error, BudgetExhausted)
-                else:
-                    ended = True
-                assert run.spent == len(server.requests) <= budget
-                assert not run.unanswered
-                if ended:
-                    break
+            except (EndpointFailed, BudgetExhausted) as error:
+                ended = isinstance(error, BudgetExhausted)
             run = Run.open(path)
+            assert run.spent == len(server.requests) <= budget
+            assert not run.unanswered
+            if ended:
+                break
+        run.close()
         assert ended
     if found is not None:
         assert found.hyperplane.is_equivalent(MODEL, 1e-9)

@@ -162,13 +162,12 @@ def test_what_raises_is_refused_with_its_cause(path: Path) -> None:
         return answer
 
     oracle = Counting(service().wrapped, spoil)
-    with created(path) as run:
-        kept = Kept(oracle, run)
-        with pytest.raises(EndpointFailed, match="ConnectionResetError: gone") as caught:
-            kept.classify(np.ones(3))
-        assert isinstance(caught.value.__cause__, ConnectionResetError)
-        assert (run.spent, run.answered, len(run.log())) == (1, 1, 0)
-    with Run.open(path) as run:  # it was the last thing that happened: asked again
+    with pytest.raises(EndpointFailed, match="ConnectionResetError: gone") as caught, created(path) as run:
+        Kept(oracle, run).classify(np.ones(3))
+    assert isinstance(caught.value.__cause__, ConnectionResetError)
+    run = Run.read(path)
+    assert (run.spent, run.answered, len(run.log())) == (1, 1, 0)
+    with Run.open(path) as run:  # it ended the work: asked again
         assert Kept(oracle, run).classify(np.ones(3)) == MODEL.label(np.ones(3))
         assert (run.spent, run.log().labels.tolist()) == (2, [MODEL.label(np.ones(3))])
 
@@ -201,10 +200,10 @@ def test_a_live_service_writes_down_each_request_itself(path: Path) -> None:
     ],
 )
 def test_how_a_live_service_fails(path: Path, failure: Any, spent: int, answered: int, unanswered: int) -> None:
-    with created(path) as run:
-        with pytest.raises((EndpointFailed, KeyboardInterrupt)):
-            Kept(Live(failure), run).explain(np.ones(3))
-        assert (run.spent, run.answered, len(run.unanswered)) == (spent, answered, unanswered)
+    with pytest.raises((EndpointFailed, KeyboardInterrupt)), created(path) as run:
+        Kept(Live(failure), run).explain(np.ones(3))
+    run = Run.read(path)
+    assert (run.spent, run.answered, len(run.unanswered)) == (spent, answered, unanswered)
     with Run.open(path) as run:
         assert Kept(Live([4.0, 5.0, 6.0]), run).explain(np.ones(3)).tolist() == [4, 5, 6]
         assert run.spent == spent + 1

@@ -65,6 +65,7 @@ class Probed:
     requests    sent in all, as the service may have counted them; `budget` was the limit
     retries     of these brought nothing and were sent again
     lost        of these were sent, but no answer was kept: the run was stopped in between
+    idempotent  requests for one question count once together
     """
 
     found: Extraction
@@ -73,6 +74,7 @@ class Probed:
     requests: int
     retries: int
     lost: tuple[Sent, ...]
+    idempotent: bool = False
 
     def to_dict(self) -> dict[str, Any]:
         """A JSON-ready form."""
@@ -134,4 +136,4 @@ def probe(oracle: HttpOracle, run: Run, plan: Plan, watch: Callable[[Progress], 
             raise error.__cause__ from None  # not the service failed, but the disk
         raise
     lost = () if run.idempotent else run.unanswered  # those of an idempotent service were sent again
-    return Probed(found, run.id, run.budget, run.spent, run.retries, lost)
+    return Probed(found, run.id, run.budget, run.spent, run.retries, lost, run.idempotent)

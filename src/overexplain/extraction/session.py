@@ -94,7 +94,7 @@ class Session:
                 f"{purpose} takes {count} more request{'s' * (count != 1)}, {left} of the budget of {self._budget} "
                 f"{'is' if left == 1 else 'are'} left; nothing more was sent{enough}",
                 log=self.log,
-                needed=count,
+                needed=count if whole else None,
             )
 
     def explain(self, x: FloatArray) -> FloatArray | None:

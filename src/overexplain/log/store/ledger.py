@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -20,10 +21,12 @@ class Ledger:
 
     def __init__(self, path: Path, connection: sqlite3.Connection | None, header: Header, counts: Counts) -> None:
         self.path, self.header, self.counts = path, header, counts
-        self.last_before = counts.answers  # the last answer of whoever had the run before
         self._connection = connection
         self._to_read = connection is None
         self._process = os.getpid()
+        # Refusals that ended the work of whoever had the run before: they are asked again.
+        found = () if connection is None else connection.execute("SELECT answer FROM given_up").fetchall()
+        self.given_up = frozenset(answer for (answer,) in found)
 
     @property
     def spent(self) -> int:
@@ -43,18 +46,31 @@ class Ledger:
 
     @contextmanager
     def durable(self) -> Iterator[tuple[sqlite3.Connection, Counts]]:
-        """A transaction; the block commits it, then counts. Whatever interrupts that, the counts say what the file says."""
+        """A transaction; the block commits it, then counts. Whatever interrupts that, the counts say what the file says.
+
+        What is committed is moved into the file itself before anything depends on it: a run that is moved or copied after a
+        kill, without the `-wal` beside it, knows of every request that was sent.
+        """
         connection = self.connection
         try:
             with naming(self.path):
                 connection.execute("BEGIN IMMEDIATE")
                 yield connection, self.counts
+                connection.execute("PRAGMA wal_checkpoint(FULL)")
         except BaseException:
             with suppress(sqlite3.Error, InvalidInput):
                 if connection.in_transaction:
                     connection.execute("ROLLBACK")
                 self.counts = read_counts(connection)
             raise
+
+    def give_up(self, answer: int) -> None:
+        """Write down that this refusal ended the work."""
+        if answer not in self.given_up:
+            with self.durable() as (connection, _):
+                row = "SELECT coalesce(max(number), 0) + 1, ?, ? FROM given_up"
+                connection.execute(f"INSERT INTO given_up {row}", (answer, time.time()))
+                connection.execute("COMMIT")
 
     def close(self) -> None:
         """Let go of the file; a fork leaves it to its parent."""

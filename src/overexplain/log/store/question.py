@@ -32,6 +32,7 @@ class Question:
     def __init__(self, ledger: Ledger, verb: Verb, blob: bytes, occurrence: int) -> None:
         self.verb: Verb = verb
         self.outcome: Outcome | None = None
+        self.answer = 0  # the number of the answer with that outcome
         self._ledger, self._blob, self._occurrence = ledger, blob, occurrence
         self._hash = question_hash(verb, blob, occurrence)
         self.key = question_key(ledger.header.id, self._hash)
@@ -45,7 +46,8 @@ class Question:
                 self._number = found[0]
                 row = connection.execute(LAST_ANSWER, found).fetchone()
                 # Whoever goes on after a refusal that ended the run wants it asked again.
-                if row is not None and not (row[0] == ledger.last_before and row[2] == "refused"):
+                if row is not None and row[0] not in ledger.given_up:
+                    self.answer = row[0]
                     self.outcome = read_outcome(row, self._hash, ledger.header.dimension)
 
     @property
@@ -123,4 +125,4 @@ class Question:
             counts.answered += is_first
             counts.retries -= self._failed
             self._intent, self._failed = None, False
-            self.outcome = outcome
+            self.answer, self.outcome = number, outcome

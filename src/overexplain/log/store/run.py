@@ -5,7 +5,8 @@ whenever the process is killed, no answer is lost that anyone has acted on, and 
 extraction asks the same questions again if it gets the same answers: to go on with a run is to start it anew, with stored
 answers given back (`Question.outcome`) until the first question that has none.
 
-A run that is open, or whose process was killed, has a `-wal` file beside it: copy both or neither.
+A run that is open, or whose process was killed, has a `-wal` file beside it. The file alone knows of every request that was sent
+and of every answer that was used; only a refusal that ended the work of a `with` block is asked again by the next.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import secrets
 import sqlite3
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
 from types import TracebackType
@@ -23,7 +25,7 @@ from typing import Any, Self, final
 
 import numpy as np
 
-from overexplain.errors import DimensionMismatch, InvalidInput
+from overexplain.errors import DimensionMismatch, EndpointFailed, InvalidInput
 from overexplain.geometry.arrays import FloatArray, as_budget
 from overexplain.geometry.mechanism import Mechanism
 from overexplain.log.querylog import QueryLog
@@ -80,6 +82,7 @@ class Run:
         self.mechanism, self.idempotent = header.mechanism, header.idempotent
         self._ledger = ledger
         self._was_read = was_read
+        self._last: Question | None = None
         self._asked: dict[bytes, int] = {}  # how often, in this process, by the digest of verb and point
 
     @classmethod
@@ -207,6 +210,7 @@ class Run:
         occurrence = self._asked.get(same, 0)
         question = Question(self._ledger, verb, blob, occurrence)
         self._asked[same] = occurrence + 1
+        self._last = question
         return question
 
     def close(self) -> None:
@@ -219,6 +223,11 @@ class Run:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        last = self._last
+        refused = last is not None and last.outcome is not None and last.outcome.kind == "refused"
+        if last is not None and refused and isinstance(error, EndpointFailed) and not error.stops:
+            with suppress(OSError, InvalidInput):  # the error is still the news
+                self._ledger.give_up(last.answer)
         self.close()
 
     def __repr__(self) -> str:

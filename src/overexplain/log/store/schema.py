@@ -3,6 +3,7 @@
     run       one row: what the run is          allowed  the budgets, the last one counts
     question  what was asked, once each         intent   every request, written before it is sent
     failure   a request that brought nothing    answer   what a request brought, written before it is used
+    given_up  a refusal that ended the work: whoever goes on asks again
 
 Rows are numbered 1, 2, 3, … without gaps and never changed or removed; an intent over the budget is refused. Triggers see
 to that, so that no other program does otherwise by accident. Numbers are float64, little-endian.
@@ -18,7 +19,7 @@ APPLICATION = 0x6F786C67
 
 VERSION = 1
 
-TABLES = ("run", "allowed", "question", "intent", "failure", "answer")
+TABLES = ("run", "allowed", "question", "intent", "failure", "answer", "given_up")
 
 _CREATE = (
     """CREATE TABLE run (
@@ -70,6 +71,11 @@ _CREATE = (
     CHECK ((kind = 'label') = (label IS NOT NULL) AND (label IS NULL OR label IN (-1, 1))),
     CHECK ((kind = 'explanation') = (explanation IS NOT NULL))
 ) STRICT""",
+    """CREATE TABLE given_up (
+    number INTEGER PRIMARY KEY,
+    answer INTEGER NOT NULL UNIQUE REFERENCES answer,
+    time REAL NOT NULL
+) STRICT""",
 )
 
 _APPEND_ONLY = """CREATE TRIGGER {table}_no_{verb} BEFORE {verb} ON {table} BEGIN
@@ -99,7 +105,7 @@ SCHEMA = (
     *(_APPEND_ONLY.format(table=table, verb=verb) for table in TABLES for verb in ("UPDATE", "DELETE")),
     *(_IN_ORDER.format(table=table) for table in TABLES),
     *(_ONCE.format(table=table, column=column) for table, column in (("question", "hash"), ("failure", "intent"))),
-    _ONCE.format(table="answer", column="intent"),
+    *(_ONCE.format(table=table, column=column) for table, column in (("answer", "intent"), ("given_up", "answer"))),
     _WITHIN_BUDGET,
 )
 
