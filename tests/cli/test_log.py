@@ -146,6 +146,39 @@ def test_check_counts_repeats_and_reads_mapped_columns(capsys) -> None:
     assert "--map" in refused(capsys, "check", "foreign.csv", "--map", "x")
 
 
+def test_a_label_that_is_never_yes_is_noted(capsys) -> None:
+    Path("foreign.csv").write_text("age,decision\n1,granted\n2,denied\n")
+    assert run(["log", "check", "foreign.csv", "--map", "y=decision,yes=Granted"]) == 0
+    out, err = capsys.readouterr()
+    assert "0 Yes, 2 No" in out
+    assert err.startswith("note: foreign.csv: no label is 'Granted'")
+    assert run(["log", "check", "foreign.csv", "--map", "y=decision,yes=granted"]) == 0
+    assert capsys.readouterr().err == ""
+
+
+def test_a_slip_in_the_mapping_is_named_with_the_columns_there_are(capsys) -> None:
+    Path("foreign.csv").write_text("age,decision,cf_age\n1,granted,\n2,denied,1\n")
+    said = refused(capsys, "check", "foreign.csv", "--map", "y=decison,yes=granted")
+    assert said == "error: foreign.csv: no column for 'decison'; it has 'age', 'decision', 'cf_age'\n"
+
+
+@pytest.mark.parametrize("command", ["merge", "convert"])
+def test_help_lists_every_kind_that_is_written(command, capsys) -> None:
+    assert run(["log", command, "--help"]) == 0
+    words = " ".join(capsys.readouterr().out.replace("│", " ").split())
+    assert "Write here: .jsonl, .csv, .parquet, .json (DiCE) or .sqlite (a run)" in words
+
+
+def test_check_of_an_idempotent_run_says_that_its_requests_are_sent_again(capsys) -> None:
+    with Run.create("run.sqlite", plan={"seed": 0}, dimension=2, budget=10, idempotent=True) as opened:
+        asked = opened.question("classify", np.array([0.0, 1.0]))
+        asked.sending()
+        asked.heard(Outcome("label", -1, None))
+        opened.question("classify", np.array([7.0, 1.0])).sending()
+    text = " ".join(printed(capsys, "check", "run.sqlite").split())
+    assert "(sent again under its key on --resume)" in text
+
+
 def test_check_of_a_run_lists_what_was_sent_and_never_answered(capsys) -> None:
     terms = Mechanism("l1")
     with Run.create("run.sqlite", plan={"seed": 0}, dimension=2, mechanism=terms, budget=10) as opened:
@@ -162,7 +195,7 @@ def test_check_of_a_run_lists_what_was_sent_and_never_answered(capsys) -> None:
     text = " ".join(printed(capsys, "check", "run.sqlite").split())
     assert f"run {number[:8]}: 4 of 10 requests spent, 6 left; 2 questions answered, 1 retry" in text
     assert "unanswered request 4: explain, 20" in text
-    assert "(counted as spent, not asked again) rows 2 decisions" in text
+    assert "(spent; asked anew on --resume) rows 2 decisions" in text
     (found,) = parsed(capsys, "check", "run.sqlite")["logs"]
     assert found["run"]["unanswered"][0]["point"] == [7.0, 1.0]
     assert (found["run"]["spent"], found["run"]["retries"], found["run"]["idempotent"]) == (4, 1, False)

@@ -15,7 +15,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from overexplain.auditing.probing import Probed
 from overexplain.cli.main import run
+from overexplain.extraction.extract import extract
 from overexplain.geometry.hyperplane import Hyperplane
 from overexplain.geometry.mechanism import Mechanism
 from overexplain.log.store.run import Run
@@ -24,6 +26,8 @@ from overexplain.oracles.exact import ModelOracle
 from overexplain.oracles.served.endpoint_file import endpoint_file
 from overexplain.oracles.served.server import listen, url_of
 from overexplain.oracles.wrappers import LabelsOnly, Published
+from overexplain.report.probed import print_probed
+from overexplain.report.terminal import terminal
 from served import Served, served
 
 FEATURES = ["age", "income", "debts", "years", "cards"]
@@ -121,6 +125,115 @@ def test_the_model_and_the_run_are_saved(capsys) -> None:
     assert kept.plan["seed"] == 0
     assert kept.log().features == tuple(FEATURES)
     assert len(kept.log().explained) == 5
+
+
+def truth_file(features: list[str] | None, normal: Any) -> None:
+    names = {} if features is None else {"features": features}
+    entries = {**names, "coefficients": list(normal), "intercept": -PLANE.offset}
+    Path("truth.json").write_text(json.dumps(entries))
+
+
+def test_the_true_model_is_compared_by_the_names_of_its_features(capsys) -> None:
+    """In another order, it is the same model; coefficients without names are taken in the service's order."""
+    with endpoint(ModelOracle(PLANE, Mechanism("l1"))):
+        order = [3, 1, 4, 0, 2]
+        truth_file([FEATURES[i] for i in order], PLANE.normal[order])
+        found = probed(capsys, "--budget", "6", "--model", "truth.json", "--run", "run.sqlite")
+        assert found["compared"]["angle_error"] < 1e-9
+        assert found["compared"]["offset_error"] < 1e-9
+        assert run(["probe", "--resume", "run.sqlite", "--json", "--model", "truth.json"]) == 0
+        assert json.loads(capsys.readouterr().out)["compared"]["angle_error"] < 1e-9
+        truth_file(None, PLANE.normal)
+        assert run(["probe", "--resume", "run.sqlite", "--json", "--model", "truth.json"]) == 0
+        assert json.loads(capsys.readouterr().out)["compared"]["angle_error"] < 1e-9
+
+
+@pytest.mark.parametrize(
+    ("features", "said"),
+    [
+        (["age", "income", "debts", "years", "cats"], "missing: 'cards'; not known: 'cats'"),
+        (["age", "income"], "missing: 'debts', 'years', 'cards'"),
+        (None, "--model has 4 features, the service has 5"),
+    ],
+)
+def test_another_model_is_refused_before_anything_is_sent(features, said, capsys) -> None:
+    truth_file(features, [1.0, 2.0, 3.0, 4.0] if features is None else range(1, len(features) + 1))
+    with endpoint(ModelOracle(PLANE, Mechanism("l1"))) as service:
+        assert run(["probe", "endpoint.toml", "--budget", "6", "--run", "run.sqlite", "--model", "truth.json"]) == 3
+        assert said in capsys.readouterr().err
+        assert not Path("run.sqlite").exists()
+        assert run(["probe", "endpoint.toml", "--budget", "2", "--run", "run.sqlite"]) == 6
+        before = service.counts.requests
+        options = ["--resume", "run.sqlite", "--budget", "6", "--model", "truth.json"]
+        capsys.readouterr()
+        assert run(["probe", *options]) == 3
+        assert said in capsys.readouterr().err
+        assert service.counts.requests == before
+    with Run.read("run.sqlite") as kept:
+        assert kept.budget == 2
+
+
+@pytest.mark.parametrize(
+    ("options", "said", "code"),
+    [
+        (["-o", "nowhere/found.json"], "there is no folder nowhere", 3),
+        (["-o", "found.pkl"], "ends in .json", 3),
+        (["-o", "there.json"], "exists already", 3),
+        (["--run", "run.txt"], "ends in .sqlite", 3),
+        (["--run", "nowhere/run.sqlite"], "nowhere", 3),
+        (["--accuracy", "0"], "--accuracy must be positive and finite, got 0", 2),
+        (["--accuracy", "-1e-3"], "--accuracy", 2),
+        (["--accuracy", "nan"], "--accuracy", 2),
+        (["--accuracy", "inf"], "--accuracy", 2),
+    ],
+)
+def test_slips_are_found_before_anything_is_sent(options, said, code, capsys) -> None:
+    Path("there.json").write_text("{}")
+    with endpoint(ModelOracle(PLANE, Mechanism("l1"))) as service:
+        before = sorted(Path().iterdir())
+        assert run(["probe", "endpoint.toml", "--budget", "6", "--json", *options]) == code
+        assert service.counts.requests == 0
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert said in err
+    assert err.count("\n") == 1
+    assert sorted(Path().iterdir()) == before
+
+
+@pytest.mark.parametrize(
+    ("idempotent", "said"),
+    [
+        (True, "6 of 20 allowed; besides, 2 sent again under their key, which count once"),
+        (False, "6 of 20 allowed, 2 of them brought nothing and were sent again"),
+    ],
+)
+def test_what_is_sent_again_under_a_key_is_no_part_of_the_count(idempotent, said, capsys) -> None:
+    found = extract(ModelOracle(PLANE, Mechanism("l1")))
+    told = Probed(found, "run", budget=20, requests=6, retries=2, lost=(), idempotent=idempotent)
+    print_probed(told, Mechanism("l1"), terminal(), FEATURES, None)
+    assert said in " ".join(capsys.readouterr().out.split())
+
+
+@pytest.mark.parametrize(
+    ("idempotent", "said"), [(True, "retries under one key count once"), (False, "every retry costs one more")]
+)
+def test_a_dry_run_says_what_retries_cost(idempotent, said, capsys) -> None:
+    with endpoint(ModelOracle(PLANE, Mechanism("l1")), idempotent=idempotent):
+        assert run(["probe", "endpoint.toml", "--dry-run", "--budget", "9"]) == 0
+    assert said in " ".join(capsys.readouterr().out.split())
+
+
+def test_sigterm_is_as_it_was_after_a_probe(capsys) -> None:
+    """Put back when the probe is over; a handler that somebody else installed is left alone."""
+    with endpoint(ModelOracle(PLANE, Mechanism("l2"))):
+        before = signal.getsignal(signal.SIGTERM)
+        try:
+            for handler in (signal.SIG_DFL, signal.SIG_IGN):
+                signal.signal(signal.SIGTERM, handler)
+                probed(capsys, "--budget", "2", "--run", f"{handler.name}.sqlite")
+                assert signal.getsignal(signal.SIGTERM) == handler
+        finally:
+            signal.signal(signal.SIGTERM, before)
 
 
 def test_a_finished_run_is_told_again_without_a_request(capsys) -> None:
@@ -258,8 +371,9 @@ def test_a_run_that_is_in_use_is_refused(capsys) -> None:
     assert "in use by another process" in done.stderr
 
 
-def test_ctrl_c_saves_what_came(capsys) -> None:
-    """A real SIGINT in the middle of a slow run: 130, one line, everything there, and it goes on."""
+@pytest.mark.parametrize("stop", [signal.SIGINT, signal.SIGTERM])
+def test_ctrl_c_and_sigterm_save_what_came(stop, capsys) -> None:
+    """A real signal in the middle of a slow run: 130, one line, everything there, and it goes on."""
     with endpoint(ModelOracle(PLANE, Mechanism("l1")), "[limits]", 'rate = "2/s"') as service:
         command = [
             sys.executable,
@@ -276,7 +390,7 @@ def test_ctrl_c_saves_what_came(capsys) -> None:
         deadline = time.monotonic() + 60
         while service.counts.explain < 2 and time.monotonic() < deadline:
             time.sleep(0.01)
-        process.send_signal(signal.SIGINT)
+        process.send_signal(stop)
         out, err = process.communicate(timeout=60)
         assert process.returncode == 130
         assert out == ""

@@ -355,6 +355,27 @@ def test_a_record_cut_short_is_left_out() -> None:
     assert caught[0].filename == __file__
 
 
+@pytest.mark.parametrize("name", ["log.csv", "log.parquet", "log.jsonl"])
+def test_a_yes_that_occurs_nowhere_is_warned_of(name: str) -> None:
+    """Only if decisions are there at all, and none is Yes."""
+    frame = pd.DataFrame({"a": [1.0, 2.0, 3.0], "ok": ["granted", None, "denied"]})
+    if name.endswith(".csv"):
+        frame.to_csv(name, index=False)
+    elif name.endswith(".parquet"):
+        frame.to_parquet(name)
+    else:
+        frame.to_json(name, orient="records", lines=True)
+    with pytest.warns(UserWarning, match=f"{name}: no label is 'Granted', which .* letter by letter"):
+        log = read_log(name, mapping={"y": "ok", "yes": "Granted"})
+    assert log.labels.tolist() == [-1, 0, -1]
+    assert read_log(name, mapping={"y": "ok", "yes": "granted"}).labels.tolist() == [1, 0, -1]
+
+
+def test_without_decisions_there_is_no_yes_to_miss() -> None:
+    Path("log.csv").write_text("a,ok\n1,\n2,\n")
+    assert read_log("log.csv", mapping={"y": "ok", "yes": "granted"}).labels.tolist() == [0, 0]
+
+
 def test_our_own_lines_take_no_mapping() -> None:
     long_log(3).save("log.jsonl")
     with pytest.raises(InvalidInput, match="a mapping is for other records"):

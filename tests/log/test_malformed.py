@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -65,10 +66,10 @@ CSV: list[tuple[str | bytes, type[InvalidInput], str]] = [
     ("a,b,label\n0,1,1\n".encode("utf-16-le"), InvalidInput, "line 1: a name with a NUL byte; if the file is UTF-16"),
     ("a,a,label\n0,1,1\n", InvalidInput, "line 1: two columns of the same name: 'a'"),
     ("a,,label\n0,1,1\n", InvalidInput, "non-empty strings"),
-    ("a,b,label\n" + GOOD + "0,1,0\n", InvalidInput, r"column 'label' has the label 0 in row 4 \(line 6\): .*2\*y-1"),
+    ("a,b,label\n" + GOOD + "0,1,0\n", InvalidInput, r"column 'label' has the label 0 in row 4 \(line 6\): .*2\*y-1.*yes=1"),
     ("a,b,label\n" + GOOD + "0,1,True\n", InvalidInput, r"column 'label' must hold numbers, got 'True' in row 4"),
-    ("a,b,cf_a\n0,1,1\n", InvalidInput, "missing: 'cf_b'"),
-    ("a,cf_a,cf_b\n0,1,1\n", InvalidInput, "'cf_b'.* explain features that are no columns"),
+    ("a,b,cf_a\n0,1,1\n", InvalidInput, "missing: 'cf_b'; say which columns are the features"),
+    ("a,cf_a,cf_b\n0,1,1\n", InvalidInput, r"'cf_b'.* explain features that are no columns.*\(x=… in a mapping\)"),
     ("a,cf_a\n0,1\n1,\n1,inf\n", NotFinite, r"the explanation in row 2 \(line 4\) has inf in column 'cf_a'"),
     ("a,b,cf_a,cf_b\n0,1,1,1\n0,1,,\n0,1,,1\n", NotFinite, r"explanation in row 2 \(line 4\) has nan in column 'cf_a'"),
     ("label,time\n1,1\n", InvalidInput, "no column that could be a feature"),
@@ -255,6 +256,21 @@ def test_vectors_of_parquet_are_refused_with_their_place() -> None:
         table(v=rows)
         with pytest.raises(InvalidInput, match=message):
             read_log("log.parquet", mapping={"x": "v"})
+
+
+@pytest.mark.parametrize("name", ["log.csv", "log.parquet", "log.jsonl"])
+def test_a_mapped_column_that_is_not_there_is_named(name: str) -> None:
+    """Whatever else the slip leads to (the label taken for a feature, one without an explanation) is not told."""
+    frame = pd.DataFrame({"a": [1.0], "decision": ["granted"], "cf_a": [2.0]})
+    if name.endswith(".csv"):
+        frame.to_csv(name, index=False)
+    elif name.endswith(".parquet"):
+        frame.to_parquet(name)
+    else:
+        frame.to_json(name, orient="records", lines=True)
+    with pytest.raises(InvalidInput) as caught:
+        read_log(name, mapping={"y": "decison", "yes": "granted"})
+    assert str(caught.value) == f"{name}: no column for 'decison'; it has 'a', 'decision', 'cf_a'"
 
 
 def test_many_columns_are_read() -> None:

@@ -112,6 +112,33 @@ def test_requests_go_through_the_proxy_of_the_file_and_of_nobody_else(monkeypatc
         assert proxy.requests[0].target == "http://scores.example:80/v1/models/m:predict"
 
 
+@pytest.mark.parametrize("scheme", ["http", "https"])
+def test_a_proxy_that_cannot_be_reached_is_called_the_proxy(scheme: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def unknown(host: str, *_: object, **__: object) -> None:
+        raise socket.gaierror(socket.EAI_NONAME, f"{host} is unknown")
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        closed = listener.getsockname()[1]
+    service_url = f"{scheme}://scores.example"
+    with oracle(service_url, proxy=f"http://127.0.0.1:{closed}", limits={"retries": 0}) as service:
+        assert "no connection to the proxy" in str(stopped(service))
+    with oracle(service_url, proxy=f"http://{'a' * 70}.example:3128") as service:
+        assert "the host name of the proxy cannot be used" in str(stopped(service))
+    monkeypatch.setattr(socket, "getaddrinfo", unknown)
+    with oracle(service_url, proxy="http://proxy.invalid:3128") as service:
+        assert "the host name of the proxy cannot be resolved (proxy.invalid is unknown)" in str(stopped(service))
+    with oracle(service_url) as service:
+        assert "the host name of the service cannot be resolved (scores.example is unknown)" in str(stopped(service))
+
+
+def test_a_service_that_fails_behind_a_proxy_is_not_called_the_proxy(tmp_path: Path) -> None:
+    with Loopback([YES], tls=server_context(tmp_path)) as server, Loopback([tunnel]) as proxy:
+        with oracle(server.url, proxy=proxy.url, limits={"retries": 0}) as service:
+            failure = str(stopped(service))
+        assert "certificate is not trusted" in failure
+        assert "proxy" not in failure
+
+
 def tunnel(connection: socket.socket, request: Request) -> None:
     """A proxy's CONNECT: bytes go through until the client is done."""
     assert request.method == "CONNECT"

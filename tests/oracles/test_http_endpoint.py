@@ -100,6 +100,7 @@ def test_the_least_that_a_file_must_say() -> None:
         ({"mechanism": {"distance": "l1", "radius": 0.5}}, "robustness"), ({"domain": {"integers": ["age"]}}, "age"),
         ({"domain": {"low": 1.0, "high": 0.0}}, "low"), ({"domain": {"low": 1.0}, "start": [0.0, 0.0]}, "between"),
         ({"classify": {"path": "/a", "url": "https://h.example/b"}}, "classify"), ({"explain": {"answers": "x"}}, "answers"),
+        ({"explain": {"none": 1}}, "none"),
         ({"explain": {"method": "GET"}}, "method"), ({"explain": {"form": "list"}}, "form"),
         ({"url": "https://h.example/${A B}"}, "NAME"),
     ],
@@ -138,6 +139,37 @@ def test_what_cannot_be_asked_is_refused_when_the_file_is_opened(entries: dict[s
     with pytest.raises(InvalidInput) as caught:
         HttpOracle.from_dict({"url": "https://h.example/m", "dimension": 2, **entries})
     assert names in str(caught.value)
+
+
+@pytest.mark.parametrize("preset", ["kserve-v1", "generic"])
+@pytest.mark.parametrize(
+    "url", ["127.0.0.1:8299/x", "localhost:8299/x", "h.example", "//h.example/x", "h.example/x?to=http://y"]
+)
+def test_an_address_without_a_scheme_is_told_so(preset: str, url: str) -> None:
+    verb = {"body": ["{{vector}}"], "answer": "x"}
+    entries = {"url": url, "dimension": 2, "preset": preset, "classify": verb}
+    with pytest.raises(InvalidInput, match="url has no scheme: it must begin with https:// or http://"):
+        HttpOracle.from_dict(entries)
+    with pytest.raises(InvalidInput, match=r"\[classify\] url has no scheme"):
+        HttpOracle.from_dict(
+            {**entries, "url": "https://h.example/m", "classify": {**verb, "url": url}, "explain": False}
+        )
+    with pytest.raises(InvalidInput, match="proxy has no scheme"):
+        HttpOracle.from_dict({**entries, "url": "https://h.example/m", "proxy": url})
+
+
+@pytest.mark.parametrize(
+    ("entries", "choices"),
+    [
+        ({"preset": "kserve"}, "'preset'; it must be one of kserve-v1, oip-v2, mlserver-alibi, dice-json, generic"),
+        ({"explain": {"form": "list"}}, "'explain.form'; it must be one of vector, record, changes"),
+        ({"classify": {"method": "GET"}}, "'classify.method'; it must be one of POST, PUT"),
+    ],
+)
+def test_a_word_that_is_none_of_the_choices_is_told_them(entries: dict[str, Any], choices: str) -> None:
+    with pytest.raises(InvalidInput) as caught:
+        HttpOracle.from_dict({"url": "https://h.example/m", "dimension": 2, **entries})
+    assert choices in str(caught.value)
 
 
 @pytest.mark.parametrize(

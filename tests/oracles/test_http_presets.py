@@ -183,7 +183,7 @@ def test_generic_vectors_and_records() -> None:
     assert asked({"a": [[CF]]}, "explain", **generic(answer="a"))[0].tolist() == CF
     record = {"debt": CF[2], "age": CF[0], "other": "x", "income": CF[1]}
     assert asked({"cf": record}, "explain", **generic(answer="cf", form="record"))[0].tolist() == CF
-    assert asked({"cf": None}, "explain", **generic(answer="cf", form="record"))[0] is None
+    assert asked({"cf": {}}, "explain", **generic(answer="cf", form="record"))[0] is None
     del record["age"]
     assert "has no 'age'" in refused({"cf": record}, "explain", **generic(answer="cf", form="record"))
 
@@ -207,7 +207,29 @@ def test_generic_none() -> None:
     assert asked({"status": "infeasible", "cf": [1, 2, 3]}, "explain", **entries)[0] is None
     assert asked({"status": "ok", "cf": CF}, "explain", **entries)[0].tolist() == CF
     assert "does not hold" in refused({"status": "error"}, "explain", **entries)
+    assert "does not hold" in refused({"status": "ok", "cf": None}, "explain", **entries)
     assert "cannot be applied" in refused({"cf": 5}, "explain", **generic(answer="length(cf)"))
+
+
+@pytest.mark.parametrize("form", ["vector", "record", "changes"])
+@pytest.mark.parametrize("answer", ["cg", "none", "a.b[0]", "[x, y, z]", "{age: x, income: y, debt: z}", "[x]"])
+def test_nothing_where_the_answer_should_be_is_none_only_if_the_file_says_so(form: str, answer: str) -> None:
+    """A mistyped expression must not look like a service that has no counterfactual."""
+    reply = {"cf": CF, "none": None}
+    said = refused(reply, "explain", **generic(answer=answer, form=form))
+    assert f"nothing where [explain] answer = {answer!r} points" in said
+    assert "write none = true" in said
+    assert 'begins: {"cf": [41.5' in said
+    assert refused(reply, "explain", **generic(answer=answer, form=form, none=False)) == said
+    assert asked(reply, "explain", **generic(answer=answer, form=form, none=True))[0] is None
+
+
+def test_none_does_not_hide_an_answer_and_holds_for_a_preset_s_verb_too() -> None:
+    assert asked({"cf": CF}, "explain", **generic(answer="cf", none=True))[0].tolist() == CF
+    assert "must be a number" in refused({"cf": ["x"]}, "explain", **generic(answer="cf", none=True))
+    replaced = {"answer": "explanations[0].cf"}
+    assert "none = true" in refused({"explanations": [{"cf": None}]}, "explain", explain=replaced)
+    assert asked({"explanations": [{"cf": None}]}, "explain", explain={**replaced, "none": True})[0] is None
 
 
 @pytest.mark.parametrize(

@@ -189,6 +189,57 @@ def test_the_password_inside_basic_credentials_is_a_secret_too() -> None:
     assert secrets.redact("user someone, password Tr0ub4dor&3") == "user someone, password ***"
 
 
+@pytest.mark.parametrize(
+    ("value", "parts"),
+    [
+        ("Bearer QQ77secretZZ", ["QQ77secretZZ"]),
+        ("session=c00kieVALUE; a=b", ["c00kieVALUE"]),
+        ("https://h.example/m?v=1&key=hunter2pw", ["hunter2pw"]),
+        ("https://someone:hunter%2F2pw@h.example/m", ["hunter%2F2pw", "hunter/2pw"]),
+        ("'quoted9','qu0ted8'", ["quoted9", "qu0ted8"]),
+        (f"Basic {base64.b64encode(b'someone:Tr0ub4dor/3').decode()}", ["Tr0ub4dor/3"]),
+    ],
+)
+def test_a_part_of_a_secret_is_as_secret_as_the_whole(value: str, parts: list[str]) -> None:
+    """A service that shows the token alone, in a refusal of this question, of all, and while it is busy."""
+    forms = [form for part in parts for form in (part, part.upper(), quote(part, safe=""), part.encode().hex())]
+    text = f"unknown: {' '.join(forms)}"
+    script = [
+        Scripted(text.encode(), status=503),
+        Scripted({"detail": text}, status=422),
+        Scripted({"predictions": [text]}),
+    ]
+    ear = Ear()
+    with Loopback([*script, Scripted(text.encode(), status=401)]) as server:
+        entries = {
+            "url": server.url + "/m",
+            "dimension": 2,
+            "headers": {"X-Login": "${S}"},
+            "limits": {"longest_wait": 0},
+        }
+        with HttpOracle(read_endpoint(entries), environment={"S": value}, rng=0) as service:
+            service.on_event = ear.heard.append
+            for _ in range(3):
+                with pytest.raises(OverexplainError) as caught:
+                    service.ask("classify", HERE, ear)
+                ear.heard.append(str(caught.value))
+        assert server.requests[0].headers["x-login"] == value
+        assert len(server.requests) == 4
+    assert sum("unknown: ***" in line for line in ear.heard) >= 3
+    for line in ear.heard:
+        assert not [form for form in forms if form.lower() in line.lower()]
+
+
+def test_a_part_that_is_found_earlier_does_not_break_up_the_whole() -> None:
+    assert Secrets({"S": "ababa=xyz"}).redact("abababa=xyz") == "ab***"
+
+
+def test_a_header_that_begins_or_ends_with_a_blank_is_refused_when_the_file_is_opened() -> None:
+    for value in ("${CANARY} ", " plain"):
+        with pytest.raises(InvalidInput, match="X-Api begins or ends with a blank"):
+            read_endpoint({"url": "https://h.example/m", "dimension": 2, "headers": {"X-Api": value}})
+
+
 def test_a_secret_is_put_into_an_address_so_that_it_stays_one_part_of_it() -> None:
     secrets = Secrets({"K": "a/b?c#d", "U": "https://h.example/base"})
     assert secrets.fill_url("https://h.example/x?key=${K}&y=1") == "https://h.example/x?key=a%2Fb%3Fc%23d&y=1"
@@ -203,6 +254,9 @@ def test_a_secret_is_put_into_an_address_so_that_it_stays_one_part_of_it() -> No
         ("abc\n", "line break"),
         ("a\x00b", "control characters"),
         ("ab\rc", "control"),
+        (" abc", "begins or ends with a blank"),
+        ("abc ", "begins or ends with a blank"),
+        (" ", "begins or ends with a blank"),
     ],
 )
 def test_a_variable_that_cannot_be_sent_is_refused_by_name(value: str | None, fault: str) -> None:
@@ -275,6 +329,31 @@ def test_secrets_do_not_travel_in_the_open() -> None:
     split = {**entries, "url": "https://h.example/m", "explain": {"url": "http://other.example/e"}}
     with pytest.raises(InvalidInput, match="explain would send a secret over http"):
         HttpOracle(read_endpoint(split), environment=canary)
+
+
+def test_secrets_do_not_travel_in_the_open_to_a_proxy() -> None:
+    def opened(proxy: str, url: str, secret: bool = True, **tls: Any) -> None:
+        headers = {"X-Api-Key": "${CANARY}"} if secret else {}
+        entries = {"url": url, "dimension": 2, "headers": headers, "proxy": proxy, "tls": tls}
+        HttpOracle(read_endpoint(entries), environment={"CANARY": CANARY, "WHO": "me", "PASS": "hunter2pw"}).close()
+
+    login = "${WHO}:${PASS}@"
+    away, here = "https://h.example/m", "http://127.0.0.1:1/m"
+    for proxy, url, secret in (
+        (f"http://{login}p.example:3128", away, False),
+        (f"http://{login}p.example:3128", "http://h.example/m", False),
+        ("http://p.example:3128", here, True),  # this machine, but by way of another
+    ):
+        with pytest.raises(InvalidInput, match="over http to the proxy.*use .*https.*allow_plain") as caught:
+            opened(proxy, url, secret)
+        assert "hunter2pw" not in str(caught.value)
+        opened(proxy, url, secret, allow_plain=True)
+    opened("http://p.example:3128", away)  # a tunnel: the proxy sees the host only
+    opened("http://p.example:3128", "http://h.example/m", secret=False)
+    opened(f"https://{login}p.example:3128", away)
+    opened(f"http://{login}localhost:3128", away)
+    with pytest.raises(InvalidInput, match="classify would send a secret over http"):
+        opened("https://p.example:3128", "http://h.example/m")
 
 
 def test_the_environment_is_read_when_the_file_is_opened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Annotated
 
@@ -87,7 +88,9 @@ def probe(
     endpoint: Annotated[
         Path | None, typer.Argument(metavar="ENDPOINT.toml", help="Where the service is and how it is asked.")
     ] = None,
-    budget: Annotated[int | None, Option(min=0, help="Send at most so many requests, retries included.")] = None,
+    budget: Annotated[
+        int | None, Option(min=0, help="Send at most so many requests, retries included (under one key: once).")
+    ] = None,
     authorized: Annotated[bool, Option("--authorized", help="The owner of the service agreed to this probe.")] = False,
     resume: Annotated[
         Path | None, Option(metavar="RUN", help="Go on with this run; what it holds is not asked again.")
@@ -131,6 +134,9 @@ def probe(
         )
     if resume is None and budget is None and not dry_run:
         raise WrongUsage("say how many requests may be sent at most: --budget N (--dry-run predicts how many it takes)")
+
+    if accuracy is not None and not (accuracy > 0 and math.isfinite(accuracy)):
+        raise WrongUsage(f"--accuracy must be positive and finite, got {accuracy:g}")
 
     def work() -> None:
         from overexplain.cli.probe import Request, run_probe

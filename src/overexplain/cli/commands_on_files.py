@@ -76,9 +76,7 @@ def check(
 
 def merge(
     logs: AnyLogs,
-    output: Annotated[
-        Path, Option("--output", "-o", metavar="OUT", help="Write here: .jsonl, .csv, .parquet or .json (DiCE).")
-    ],
+    output: Annotated[Path, Option("--output", "-o", metavar="OUT", help=f"Write here: {FORMATS}.")],
     mapping: Mapped = None,
     as_json: AsJson = False,
 ) -> Work:
@@ -101,7 +99,7 @@ def merge(
 
 def convert(
     log: AnyLog,
-    output: Annotated[Path, typer.Argument(metavar="OUT", help="Write here: .jsonl, .csv, .parquet or .json (DiCE).")],
+    output: Annotated[Path, typer.Argument(metavar="OUT", help=f"Write here: {FORMATS}.")],
     mapping: Mapped = None,
     distance: Distance = None,
     robustness: Robustness = None,

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import signal
 import sys
-from collections.abc import Callable, Iterator
+import threading
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
@@ -14,8 +16,10 @@ from overexplain.auditing.rebuilt import compare
 from overexplain.cli.logs import refuse_to_overwrite
 from overexplain.cli.main import say
 from overexplain.cli.output import print_json
-from overexplain.errors import InvalidInput
+from overexplain.errors import DimensionMismatch, InvalidInput
 from overexplain.extraction.session import Progress
+from overexplain.geometry.hyperplane import Hyperplane
+from overexplain.log.rows import differences
 from overexplain.log.store.run import Run
 from overexplain.models.linear import LinearModel
 from overexplain.models.load import load_model
@@ -49,6 +53,7 @@ class Request:
 
 def run_probe(request: Request) -> None:
     """Make or open the run, ask what is not in it, print what was found; whatever stops it, the run is saved."""
+    _check_names(request)
     truth = None if request.model is None else load_model(request.model)
     refuse_to_overwrite(
         [path for path in (request.endpoint, request.model) if path is not None],
@@ -61,10 +66,39 @@ def run_probe(request: Request) -> None:
         _begin(request, truth)
 
 
+def _check_names(request: Request) -> None:
+    """Raise if something could not be saved where it is to be: answers cost requests, and are not asked for in vain."""
+    if request.run is not None and request.run.suffix.lower() != ".sqlite":
+        raise InvalidInput(f"{request.run}: a run is saved in a file whose name ends in .sqlite")
+    if request.output is None:
+        return
+    if request.output.suffix.lower() != ".json":
+        raise InvalidInput(
+            f"{request.output}: a model is saved as coefficient JSON, in a file whose name ends in .json"
+        )
+    if not request.output.parent.is_dir():
+        raise InvalidInput(f"{request.output}: there is no folder {request.output.parent}")
+
+
+def _in_order(truth: LinearModel | None, features: Sequence[str] | None, dimension: int) -> Hyperplane | None:
+    """The true model, its features in the order of the service's; by name if both have names."""
+    if truth is None:
+        return None
+    if truth.features is None or features is None:
+        if truth.dimension != dimension:
+            raise DimensionMismatch(f"--model has {counted(truth.dimension, 'feature')}, the service has {dimension:,}")
+        return truth.hyperplane
+    if wrong := differences(truth.features, features):
+        raise InvalidInput(f"--model has other features than the service; {wrong}")
+    place = {name: i for i, name in enumerate(truth.features)}
+    return Hyperplane(truth.hyperplane.normal[[place[name] for name in features]], truth.hyperplane.offset)
+
+
 def _begin(request: Request, truth: LinearModel | None) -> None:
     assert request.endpoint is not None
     with HttpOracle.from_toml(request.endpoint, rate=read_rate(request.rate, "--rate")) as oracle:
         plan = Plan.of(oracle.settings.to_dict(), request.strategy, request.accuracy, request.orient, request.seed)
+        true_plane = _in_order(truth, oracle.features, oracle.dimension)
         if request.dry_run:
             _show_plan(request, oracle, plan, None)
             return
@@ -79,7 +113,7 @@ def _begin(request: Request, truth: LinearModel | None) -> None:
             path, plan=plan.to_dict(), dimension=oracle.dimension, features=oracle.features,
             mechanism=oracle.mechanism, budget=request.budget, idempotent=oracle.idempotent,
         ) as run:  # fmt: skip
-            _ask(request, oracle, run, plan, path, truth)
+            _ask(request, oracle, run, plan, path, true_plane)
 
 
 def _resume(request: Request, path: Path, truth: LinearModel | None) -> None:
@@ -88,36 +122,51 @@ def _resume(request: Request, path: Path, truth: LinearModel | None) -> None:
         with HttpOracle.from_dict(plan.endpoint, rate=read_rate(request.rate, "--rate")) as oracle:
             if oracle.dimension != run.dimension or oracle.idempotent != run.idempotent:
                 raise InvalidInput(f"{path}: the run and the endpoint in its plan do not fit together")
+            true_plane = _in_order(truth, run.features, run.dimension)
             if request.dry_run:
                 _show_plan(request, oracle, plan, run)
                 return
             if request.budget is not None:
                 run.allow(request.budget)
             if run.unanswered:
-                verb = "asked again under their keys" if run.idempotent else "counted as spent"
+                verb = "sent again under their keys" if run.idempotent else "counted as spent, asked anew"
                 say(f"note: {counted(len(run.unanswered), 'request')} of {path} had no answer: {verb}")
-            _ask(request, oracle, run, plan, path, truth)
+            _ask(request, oracle, run, plan, path, true_plane)
 
 
-def _ask(request: Request, oracle: HttpOracle, run: Run, plan: Plan, path: Path, truth: LinearModel | None) -> None:
+def _ask(request: Request, oracle: HttpOracle, run: Run, plan: Plan, path: Path, truth: Hyperplane | None) -> None:
     say(f"asking {oracle.host}, at most {counted(run.left, 'more request')}; saved as it goes: {path}")
     if request.debug:
         oracle.on_event = lambda line: say(f"debug: {line}")
-    try:
-        with _live(run, enabled=not request.debug) as watch:
-            probed = probe(oracle, run, plan, watch)
-    except BaseException:
-        say(
-            f"run saved: {path} ({counted(run.answered, 'answer')}, {run.spent:,} of {counted(run.budget, 'request')} spent); "
-            f"go on with: overexplain probe --resume {path}"
-        )
-        raise
+    with _interrupted_by_sigterm():
+        try:
+            with _live(run, enabled=not request.debug) as watch:
+                probed = probe(oracle, run, plan, watch)
+        except BaseException:
+            say(
+                f"run saved: {path} ({counted(run.answered, 'answer')}, {run.spent:,} of "
+                f"{counted(run.budget, 'request')} spent); go on with: overexplain probe --resume {path}"
+            )
+            raise
     _show(request, probed, run, path, truth)
 
 
-def _show(request: Request, probed: Probed, run: Run, path: Path, truth: LinearModel | None) -> None:
+@contextmanager
+def _interrupted_by_sigterm() -> Iterator[None]:
+    """SIGTERM is Ctrl-C meanwhile; whoever ignores it or handles it otherwise goes on doing so."""
+    mine = threading.current_thread() is threading.main_thread() and signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
+    if mine:
+        signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        if mine:
+            signal.signal(signal.SIGTERM, signal.SIG_DFL)
+
+
+def _show(request: Request, probed: Probed, run: Run, path: Path, truth: Hyperplane | None) -> None:
     found = probed.found
-    rebuilt = None if truth is None else compare(found, truth.hyperplane, run.mechanism, found.log)
+    rebuilt = None if truth is None else compare(found, truth, run.mechanism, found.log)
     if request.output is not None:
         LinearModel(found.hyperplane, run.features).save(request.output)
     if request.as_json:

@@ -8,8 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from overexplain.errors import InvalidInput
+from overexplain.geometry.hyperplane import YES
 from overexplain.geometry.mechanism import Mechanism
-from overexplain.log.blocks import KINDS, as_columns, read_blocks
+from overexplain.log.blocks import KINDS, Columns, as_columns, read_blocks
+from overexplain.log.jsonl.values import warn
 from overexplain.log.querylog import QueryLog
 from overexplain.log.rows import as_mechanism
 from overexplain.log.tables.joined import joined
@@ -34,6 +36,7 @@ def read_log(
         if isinstance(error, InvalidInput):
             raise
         raise InvalidInput(f"cannot read the log {name}: {_reason(error)}") from None
+    _warn_without_yes(log, columns, name)
     return log if terms is None or not without_terms(log) else with_terms(log, terms)
 
 
@@ -103,6 +106,19 @@ def _readable(path: str | os.PathLike[str]) -> Path:
     if name.suffix.lower() not in KINDS:
         raise InvalidInput(f"{name}: logs are read from files whose names end in {', '.join(KINDS)}")
     return name
+
+
+def _warn_without_yes(log: QueryLog, columns: Columns, path: Path) -> None:
+    """Warn if the label that is said to mean Yes occurs nowhere: a slip in it would make every decision a No.
+
+    Of a file of DiCE the outcomes of explanations count, too: its own reader looks at those.
+    """
+    if columns.yes is None or path.suffix.lower() == ".json" or (log.labels == YES).any() or not log.labels.any():
+        return
+    warn(
+        f"{path}: no label is {columns.yes!r}, which the mapping says means Yes, so every decision is No; labels are "
+        f"compared letter by letter ('Granted' is not 'granted', '1.0' is not '1')"
+    )
 
 
 def _fitting(blocks: Iterable[QueryLog], path: Path) -> Iterator[QueryLog]:

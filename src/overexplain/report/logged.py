@@ -112,7 +112,7 @@ def _run(run: RunSummary | None) -> list[tuple[str, str]]:
         f"{counted(run.answered, 'question')} answered, {retries}"
     )
     lines = [("run", said)]
-    again = "asked again on --resume" if run.idempotent else "counted as spent, not asked again"
+    again = "sent again under its key on --resume" if run.idempotent else "spent; asked anew on --resume"
     for k, sent in enumerate(run.unanswered[:MOST_ROWS]):
         said = f"request {sent.number:,}: {sent.verb}, {iso(sent.time)} ({again})"
         lines.append(("" if k else "unanswered", said))

@@ -59,7 +59,8 @@ def print_plan(prediction: Prediction, oracle: Any, budget: int | None, run: Run
     allowed = budget if budget is not None else run.budget if run is not None else None
     if allowed is not None:
         enough = "enough" if spent.requests <= allowed else f"too few: {spent.requests:,} are needed"
-        lines.append(("budget", f"{counted(allowed, 'request')}, {enough}; every retry costs one more"))
+        retries = "retries under one key count once" if oracle.idempotent else "every retry costs one more"
+        lines.append(("budget", f"{counted(allowed, 'request')}, {enough}; {retries}"))
     if oracle.rate is not None:
         lines.append(("time", f"{spent.requests / oracle.rate:,.0f} s at {oracle.rate:g} requests a second"))
     console.print("Nothing was sent. This is the plan.", style="bold")
@@ -86,7 +87,9 @@ def print_probed(
 
 def _requests(probed: Probed) -> str:
     said = f"{probed.requests:,} of {probed.budget:,} allowed"
-    if probed.retries:
+    if probed.retries and probed.idempotent:
+        said += f"; besides, {probed.retries:,} sent again under their key, which count once"
+    elif probed.retries:
         said += f", {probed.retries:,} of them brought nothing and were sent again"
     if probed.lost:
         said += f", {len(probed.lost):,} of them without an answer ({_which(probed)})"

@@ -117,8 +117,8 @@ def _entries(content: bytes) -> dict[str, Any]:
         raise InvalidInput(f"not JSON: {error.msg} at line {error.lineno}, column {error.colno}") from None
     except InvalidInput:
         raise
-    except ValueError as error:  # an integer of thousands of digits
-        raise InvalidInput(f"not JSON that can be read: {error}") from None
+    except ValueError:  # all that is left
+        raise InvalidInput("not JSON that can be read: a whole number of thousands of digits") from None
     known = isinstance(entries, dict) and isinstance(entries.get("metadata"), dict)
     version = entries["metadata"].get("version") if known else None
     if version is None:

@@ -48,8 +48,8 @@ def parse_json(raw: bytes | str) -> Any:
         raise
     except RecursionError:
         raise InvalidInput("nested too deep") from None
-    except ValueError as error:  # an integer of thousands of digits
-        raise InvalidInput(str(error)) from None
+    except ValueError:  # all that is left
+        raise InvalidInput("a whole number of thousands of digits: more than a log can hold") from None
 
 
 def read_mechanism(terms: Any, dimension: int | None) -> Mechanism:

@@ -54,14 +54,14 @@ class Columns:
 
         Raises if one that is named is not there.
         """
-        if self.features is None:
-            return list(given)
         there = set(given)
-        if missing := [name for name in (*self.features, *self.names.values()) if name not in there]:
+        if missing := [name for name in (*(self.features or ()), *self.names.values()) if name not in there]:
             raise InvalidInput(
                 f"no column for {', '.join(map(repr, missing))}; it has {', '.join(map(repr, given))}"
                 f"{nearly(missing, given)}"
             )
+        if self.features is None:
+            return list(given)
         answers = [self.prefix, *(self.prefix + name for name in self.features)]
         kept = {*self.features, *answers, *map(self.of, OPTIONAL)}
         return [name for name in given if name in kept]

@@ -23,6 +23,9 @@ from overexplain.log.rows import LABEL_HINT, Status, differences, feature_names
 from overexplain.log.tables.cells import Cells, Misfit, Texts
 from overexplain.log.tables.mapped import OPTIONAL, Columns, nearly
 
+SAY_FEATURES = "say which columns are the features (x=… in a mapping)"
+YES_HINT = ", or say in a mapping which label means Yes (yes=1)"
+
 
 @dataclass(frozen=True)
 class Table:
@@ -142,7 +145,9 @@ def _labels(table: Table, name: str, yes: str | None) -> Any:
     wrong = np.flatnonzero(~missing & (np.abs(values) != 1))
     if len(wrong):
         row = int(wrong[0])
-        raise Misfit(InvalidInput, f"column {name!r} has the label {values[row]:g} in ", row, f": {LABEL_HINT}")
+        raise Misfit(
+            InvalidInput, f"column {name!r} has the label {values[row]:g} in ", row, f": {LABEL_HINT}{YES_HINT}"
+        )
     return np.where(missing, 0, values).astype(np.int8)
 
 
@@ -206,7 +211,7 @@ def _inferred(given: Sequence[str], prefix: str, taken: set[str]) -> tuple[str, 
     # A feature may be called cf_something too; a frame of ours then also has its explanation, cf_cf_something.
     lonely = [name for name in names if str(name).startswith(prefix) and prefix + str(name) not in known]
     if lonely:
-        raise InvalidInput(f"{lonely} explain features that are no columns; if they are features, say features=[…]")
+        raise InvalidInput(f"{lonely} explain features that are no columns; if they are features, {SAY_FEATURES}")
     return feature_names(names) if names else ()
 
 
@@ -224,7 +229,5 @@ def _there(
     needed = [*names, *renamed, *explained]
     if wrong := differences(given, [*needed, *(name for name in optional.values() if name in there)]):
         near = nearly([name for name in needed if name not in there], list(map(str, given)))
-        raise InvalidInput(
-            f"these are not the columns of a log; {wrong}{near}. Say features=[…] for those of the point"
-        )
+        raise InvalidInput(f"these are not the columns of a log; {wrong}{near}; {SAY_FEATURES}")
     return {key: name for key, name in optional.items() if name in there and name not in point}

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import ipaddress
+import re
 from dataclasses import dataclass, field
 from urllib.parse import urljoin, urlsplit
 
 from overexplain.errors import InvalidInput
 
 _PORTS = {"http": 80, "https": 443}
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 
 
 @dataclass(frozen=True)
@@ -63,6 +65,8 @@ def joined(url: str, path: str) -> str:
 
 def read_address(url: str, where: str) -> Address:
     """The address that a text is; InvalidInput, which does not show it, if it is none."""
+    if not _SCHEME.match(url):
+        raise InvalidInput(f"{where} has no scheme: it must begin with https:// or http://")
     try:
         parts = urlsplit(url)
         host, port = (parts.hostname or "").lower(), parts.port

@@ -27,6 +27,8 @@ def check_header(name: str, value: str) -> None:
         raise InvalidInput(f"[headers] {name} is set by the connection itself and cannot be given")
     if not (value.isascii() and value.isprintable()):
         raise InvalidInput(f"[headers] {name} holds control characters or letters beyond ASCII")
+    if value != value.strip():
+        raise InvalidInput(f"[headers] {name} begins or ends with a blank, which cannot be sent")
 
 
 def refuse_literal_credentials(entries: Mapping[str, Any]) -> None:
@@ -79,7 +81,7 @@ def _refuse_in_url(url: str, where: str, may_name_user: bool = False) -> None:
             '[headers] Authorization = "Basic ${SCORES_LOGIN}"'
         )
     if user and not all("PLACEHOLDER" in part for part in user.split(":", 1)):
-        _refuse(where, "http://${PROXY_USER}:${PROXY_PASSWORD}@host:port")
+        _refuse(where, "https://${PROXY_USER}:${PROXY_PASSWORD}@host:port")
     for name, value in parse_qsl(parts.query, keep_blank_values=True):
         if _is_telling(name) and value and "PLACEHOLDER" not in value:
             _refuse(f"{where}, in its parameter {name},", f"{name}=${{SCORES_TOKEN}}")

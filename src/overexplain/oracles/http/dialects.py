@@ -117,7 +117,9 @@ def _address(endpoint: Endpoint, verb: str, said: Verb, preset: _Preset, secrets
         if endpoint.preset != "generic":
             raise InvalidInput(f"[{verb}] url (a whole address) or path (appended to url) is missing")
         path = ""
-    return read_address(joined(secrets.fill_url(endpoint.url), secrets.fill_path(path)), "url")
+    start = secrets.fill_url(endpoint.url)
+    read_address(start, "url")  # what is wrong with it is said before anything is appended
+    return read_address(joined(start, secrets.fill_path(path)), "url")
 
 
 def _reader(endpoint: Endpoint, verb: str, said: Verb, preset: _Preset) -> Read:

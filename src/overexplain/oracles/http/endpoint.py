@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 import os
+import re
 import tomllib
 from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import msgspec
 
@@ -21,6 +22,8 @@ from overexplain.oracles.http.pacing import read_rate
 
 Preset = Literal["kserve-v1", "oip-v2", "mlserver-alibi", "dice-json", "generic"]
 Form = Literal["vector", "record", "changes"]
+Method = Literal["POST", "PUT"]
+_CHOICES = {"preset": get_args(Preset), "form": get_args(Form), "method": get_args(Method)}
 LARGEST_FILE = 1_000_000
 
 
@@ -29,11 +32,11 @@ class Verb(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_default
 
     url: str | None = None
     path: str | None = None
-    method: Literal["POST", "PUT"] = "POST"
+    method: Method = "POST"
     body: dict[str, Any] | list[Any] | None = None
     answer: str | None = None
     form: Form | None = None
-    none: str | None = None
+    none: str | bool | None = None
     feature: str | None = None
     value: str | None = None
     relative: bool = False
@@ -197,6 +200,9 @@ def read_endpoint(entries: Mapping[str, Any]) -> Endpoint:
         endpoint = msgspec.convert(dict(entries), Endpoint)
     except msgspec.ValidationError as error:
         fault = str(error).replace("`", "'").replace("$.", "").replace("Object", "the table")
+        key = re.search(r"(\w+)'$", fault)
+        if fault.startswith("Invalid enum value") and key is not None and key[1] in _CHOICES:
+            fault += f"; it must be one of {', '.join(_CHOICES[key[1]])}"
     except RecursionError:
         fault = "nested too deep"
     if fault:

@@ -19,14 +19,14 @@ from overexplain.errors import EndpointFailed, InvalidInput
 from overexplain.geometry.arrays import as_generator, as_point, as_point_or_rows
 from overexplain.geometry.domain import Domain
 from overexplain.geometry.mechanism import Mechanism
-from overexplain.oracles.http.addresses import read_address
+from overexplain.oracles.http.addresses import Address, read_address
 from overexplain.oracles.http.credentials import check_header
 from overexplain.oracles.http.dialects import VERBS, Dialect, dialect
 from overexplain.oracles.http.endpoint import Endpoint, read_endpoint, read_toml
 from overexplain.oracles.http.exchange import Exchange, Recorder
 from overexplain.oracles.http.pacing import Clock, Pacing, SystemClock, read_rate
 from overexplain.oracles.http.readings import Unreadable, read_json
-from overexplain.oracles.http.secrets import Secrets
+from overexplain.oracles.http.secrets import Secrets, names_in
 from overexplain.oracles.protocol import checked_explanation
 from overexplain.oracles.wrapper import one_by_one
 
@@ -60,14 +60,15 @@ class HttpOracle:
                 f"endpoint file: [mechanism] says how the service explains, but {settings.preset} has no explanations here; "
                 "add [explain] with url or path, or leave [mechanism] out"
             )
-        self._refuse_plain_secrets()
+        proxy, login = self._proxy()
+        self._refuse_plain_secrets(proxy)
         self._filled_headers()  # refuses now what cannot be sent
         self._clock = SystemClock() if clock is None else clock
         limits = settings.limits
         self.rate = read_rate(limits.rate) if rate is None else read_rate(rate)
         self._pacing = Pacing(self.rate, limits.longest_wait, self._clock)
         self._exchange = Exchange(
-            self._connected(), limits, self._pacing, self._secrets, self._clock, as_generator(rng)
+            self._connected(proxy, login), limits, self._pacing, self._secrets, self._clock, as_generator(rng)
         )
         # A verb that is not offered must not look as if it were (see `offers`).
         if "classify" not in self._dialects:
@@ -93,9 +94,17 @@ class HttpOracle:
         """The endpoint that such entries describe: a file's, or those of `settings.to_dict()`."""
         return cls(read_endpoint(entries), rate=rate)
 
-    def _refuse_plain_secrets(self) -> None:
+    def _refuse_plain_secrets(self, proxy: Address | None) -> None:
         if not self._secrets or self.settings.tls.allow_plain:
             return
+        if proxy is not None and proxy.scheme == "http" and not proxy.is_loopback:
+            # To the proxy itself go its own credentials, and whole requests unless they are tunnelled (https).
+            instead = "an https:// proxy" if names_in(self.settings.proxy) else "https for the service"
+            if names_in(self.settings.proxy) or any(one.address.scheme == "http" for one in self._dialects.values()):
+                raise InvalidInput(
+                    f"endpoint file: a secret would go over http to the proxy, readable on the way; use {instead}. If the "
+                    "network is trusted: [tls] allow_plain = true"
+                )
         for verb, asked in self._dialects.items():
             if asked.address.scheme == "http" and not asked.address.is_loopback:
                 raise InvalidInput(
@@ -120,20 +129,20 @@ class HttpOracle:
             headers[name] = filled
         return {**headers, "Accept-Encoding": "identity"}  # a reply that unpacks to gigabytes cannot come
 
-    def _connected(self) -> Any:
+    def _proxy(self) -> tuple[Address | None, tuple[str, str] | None]:
+        """The proxy, and name and password for it."""
+        if self.settings.proxy is None:
+            return None, None
+        start, mark, rest = self._secrets.fill(self.settings.proxy).partition("://")
+        user, at, host = rest.rpartition("@")
+        name, _, password = user.partition(":")
+        return read_address(f"{start}{mark}{host}", "proxy"), (unquote(name), unquote(password)) if at else None
+
+    def _connected(self, proxy: Address | None, login: tuple[str, str] | None) -> Any:
         try:
             from overexplain.oracles.http.wire import Wire
         except ImportError:
             raise InvalidInput('live endpoints need httpcore and jmespath: pip install "overexplain[http]"') from None
-        proxy, login = None, None
-        if self.settings.proxy is not None:
-            url = self._secrets.fill(self.settings.proxy)
-            start, mark, rest = url.partition("://")
-            user, at, host = rest.rpartition("@")
-            proxy = read_address(f"{start}{mark}{host}", "proxy")
-            if at:
-                name, _, password = user.partition(":")
-                login = (unquote(name), unquote(password))
         limits, tls = self.settings.limits, self.settings.tls
         return Wire(
             timeout=limits.timeout,

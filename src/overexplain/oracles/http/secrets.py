@@ -12,7 +12,7 @@ from typing import Any, final
 from urllib.parse import quote
 
 from overexplain.errors import InvalidInput
-from overexplain.oracles.http.spellings import pattern_of
+from overexplain.oracles.http.spellings import pattern_of, pieces_of
 
 PLACEHOLDER = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 _OPENED = re.compile(r"\$\{(?![A-Za-z_][A-Za-z0-9_]*\})")
@@ -52,7 +52,12 @@ class Secrets:
 
     def __init__(self, values: Mapping[str, str]) -> None:
         self._values = dict(values)
-        self._pattern, self._longest = pattern_of(self._values.values())
+        whole = self._values.values()
+        pieces = {piece for value in whole for piece in pieces_of(value)}
+        # One after the other: a piece that is found a little earlier must not break up a whole value.
+        found = [pattern_of(whole), pattern_of(pieces)]
+        self._patterns = [pattern for pattern, _ in found if pattern is not None]
+        self._longest = max(longest for _, longest in found)
 
     @classmethod
     def named_in(cls, entries: Any, environment: Mapping[str, str]) -> Secrets:
@@ -81,8 +86,9 @@ class Secrets:
 
     def redact(self, text: str) -> str:
         """The text without any spelling of a secret, and without characters that would disturb a terminal."""
-        plain = text.replace("\0", "")  # every other letter of UTF-16 that is taken for UTF-8
-        shown = plain if self._pattern is None else self._pattern.sub(HIDDEN, plain)
+        shown = text.replace("\0", "")  # every other letter of UTF-16 that is taken for UTF-8
+        for pattern in self._patterns:
+            shown = pattern.sub(HIDDEN, shown)
         return "".join(letter if letter.isprintable() else " " for letter in shown)
 
     def excerpt(self, text: str, length: int = 80, *, is_cut: bool = False) -> str:
@@ -111,4 +117,6 @@ def _value_of(name: str, environment: Mapping[str, str]) -> str:
         )
     if not value.isprintable():
         raise InvalidInput(f"the environment variable {name} holds control characters; they cannot be sent")
+    if value != value.strip():
+        raise InvalidInput(f"the environment variable {name} begins or ends with a blank; export it without")
     return value

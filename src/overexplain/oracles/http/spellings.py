@@ -9,8 +9,12 @@ import binascii
 import re
 from collections.abc import Iterable
 from html.entities import html5
+from urllib.parse import unquote
 
 _RUNS = re.compile(r"(\\+)|([^\x00-\x7f]+)")
+_BETWEEN = re.compile(r"""[\s;=&?,:@/"'`]+""")
+_SHORTEST_PIECE = 5
+"""Shorter pieces are words like "a" or "key", and messages without them could not be read."""
 
 
 def pattern_of(values: Iterable[str]) -> tuple[re.Pattern[str] | None, int]:
@@ -25,6 +29,17 @@ def pattern_of(values: Iterable[str]) -> tuple[re.Pattern[str] | None, int]:
     # The longest first: a spelling that contains another one must go as a whole.
     ordered = sorted(found, key=lambda form: found[form], reverse=True)
     return (re.compile("|".join(ordered), re.IGNORECASE), found[ordered[0]]) if ordered else (None, 0)
+
+
+def pieces_of(value: str) -> set[str]:
+    """What a value is put together from: a service may show the token alone of "Bearer …", one parameter of an address.
+
+    >>> sorted(pieces_of("Bearer pass%2Fword"))
+    ['Bearer', 'pass%2Fword', 'pass/word']
+    """
+    pieces = {*value.split(), *_BETWEEN.split(value)}  # at blanks alone too: base64 may hold "/" and ends in "="
+    pieces |= {unquote(piece) for piece in pieces}
+    return {piece for piece in pieces if len(piece) >= _SHORTEST_PIECE and piece != value}
 
 
 def _plain(value: str) -> set[str]:

@@ -66,20 +66,39 @@ def label_reader(given: Verb, endpoint: Endpoint) -> Read:
 
 
 def explanation_reader(given: Verb, endpoint: Endpoint) -> Read:
-    """How an explanation is read: None where `none` holds, else `answer` in its `form`."""
+    """How an explanation is read: None where `none` holds, else `answer` in its `form`.
+
+    Nothing at `answer` is no answer unless `none` is true: a mistyped expression must not look like "no counterfactual".
+    """
     answer = _compiled(given.answer, "[explain] answer")
-    none = None if given.none is None else _compiled(given.none, "[explain] none")
+    none = _compiled(given.none, "[explain] none") if isinstance(given.none, str) else None
     form = _form_reader(given, endpoint)
 
     def read(reply: Any, point: FloatArray) -> Any:
         if none is not None and _search(none, reply, "none") not in (None, False, "", [], {}):
             return None
         found = _search(answer, reply, "answer")
-        if found is None and none is not None:
+        if not _is_nothing(found):
+            return form(found, point)
+        if given.none is True:
+            return None
+        if none is not None:
             raise Unreadable("there is no answer where [explain] answer points, and [explain] none does not hold")
-        return form(found, point)
+        raise Unreadable(
+            f"there is nothing where [explain] answer = {given.answer!r} points (if that is how the service says "
+            '"no counterfactual", write none = true)'
+        )
 
     return read
+
+
+def _is_nothing(found: Any) -> bool:
+    """True for null, and for a list or table of nothing but nulls: what [a, b] finds where there is neither a nor b."""
+    while isinstance(found, list) and len(found) == 1:
+        found = found[0]
+    if isinstance(found, list | Mapping) and found:
+        return all(one is None for one in (found.values() if isinstance(found, Mapping) else found))
+    return found is None
 
 
 def _form_reader(given: Verb, endpoint: Endpoint) -> Read:

@@ -71,6 +71,7 @@ class Wire:
     ) -> None:
         self._timeout, self._connect_timeout, self._reply_bytes = timeout, connect_timeout, reply_bytes
         self._network = _Network()
+        self._has_proxy = proxy is not None
         through = None
         if proxy is not None:
             host = f"[{proxy.host}]" if ":" in proxy.host else proxy.host
@@ -122,10 +123,15 @@ class Wire:
                 _keep_if_exact(response, heard, size)
                 return Reply(status, heard, b"".join(parts))
         except (httpcore.TimeoutException, httpcore.NetworkError, httpcore.ProtocolError, httpcore.ProxyError) as error:
-            fault, hopeless = _explained(error, self._timeout)
+            fault, hopeless = _explained(error, self._timeout, self._sought)
         except ValueError as error:  # a host name that is none is found out only when it is looked up
-            fault, hopeless = f"its host name cannot be used ({type(error).__name__})", True
+            fault, hopeless = f"the host name of {self._sought} cannot be used ({type(error).__name__})", True
         return Reply(status, heard, b"", fault, hopeless=hopeless)
+
+    @property
+    def _sought(self) -> str:
+        """Whom a connection was wanted with: all of them go to the proxy, if there is one."""
+        return "the proxy" if self._has_proxy and self._network.is_connecting else "the service"
 
 
 def _trusting(ca_file: str | None) -> ssl.SSLContext:
@@ -146,7 +152,7 @@ def _keep_if_exact(response: httpcore.Response, headers: Iterable[tuple[str, str
         stream.is_exact = bool(declared) and stream.head is not None and stream.heard == stream.head + size
 
 
-def _explained(error: Exception, timeout: float) -> tuple[str, bool]:
+def _explained(error: Exception, timeout: float, sought: str) -> tuple[str, bool]:
     """What happened, in words, and whether it will happen again for certain."""
     cause: BaseException | None = error
     while cause is not None:
@@ -156,14 +162,14 @@ def _explained(error: Exception, timeout: float) -> tuple[str, bool]:
                 True,
             )
         if isinstance(cause, socket.gaierror):
-            return f"its host name cannot be resolved ({cause.strerror})", cause.errno == socket.EAI_NONAME
+            return f"the host name of {sought} cannot be resolved ({cause.strerror})", cause.errno == socket.EAI_NONAME
         cause = cause.__cause__ or cause.__context__
     if isinstance(error, httpcore.ConnectTimeout):
-        return "no connection in time", False
+        return f"no connection to {sought} in time", False
     if isinstance(error, httpcore.TimeoutException):
         return f"no whole reply within {timeout:g} s", False
     if isinstance(error, httpcore.ConnectError):
-        return f"no connection ({error})", False
+        return f"no connection to {sought} ({error})", False
     if isinstance(error, httpcore.ProxyError):
         return f"the proxy refused ({error})", False
     if isinstance(error, httpcore.LocalProtocolError):
@@ -199,6 +205,7 @@ class _Network(httpcore.NetworkBackend):
     def __init__(self) -> None:
         self._sockets = httpcore.SyncBackend()
         self.deadline = 0.0
+        self.is_connecting = False  # still true if the last attempt failed
 
     def connect_tcp(
         self,
@@ -209,8 +216,11 @@ class _Network(httpcore.NetworkBackend):
         socket_options: Iterable[Any] | None = None,
     ) -> httpcore.NetworkStream:
         """A connected stream."""
+        self.is_connecting = True
         allowed = self.allowed(timeout, httpcore.ConnectTimeout)
-        return _Stream(self._sockets.connect_tcp(host, port, allowed, local_address, socket_options), self)
+        stream = _Stream(self._sockets.connect_tcp(host, port, allowed, local_address, socket_options), self)
+        self.is_connecting = False
+        return stream
 
     def allowed(self, timeout: float | None, late: type[Exception]) -> float:
         """How long the next step may take."""
