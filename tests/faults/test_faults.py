@@ -37,7 +37,7 @@ QUESTIONS = 4
 
 QUICK = "timeout = 10\nretries = 1\nlongest_wait = 0.06\n"
 TOO_LONG = ("429 for years", "429 until the year 9999", "503 for an hour")
-MIXTURES = 30 * (SOAK or 1)
+MIXTURES = 20 * (SOAK or 1)
 
 
 @pytest.fixture(scope="module")
