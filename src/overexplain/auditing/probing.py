@@ -123,9 +123,8 @@ def probe(oracle: HttpOracle, run: Run, plan: Plan, watch: Callable[[Progress], 
             watch=watch,
         )
     except BudgetExhausted as error:
-        needed = (
-            "" if error.needed is None else f", {error.needed} more are needed (--budget {run.spent + error.needed})"
-        )
+        more = error.needed or 0
+        needed = f", {more} more needed (--budget {run.spent + more})" if more else ""
         raise BudgetExhausted(
             f"a budget of {run.budget} is not enough: {run.spent} spent{needed}; nothing more was sent",
             log=error.log,
