@@ -28,3 +28,8 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
         beside.replace(target)
     finally:
         beside.unlink(missing_ok=True)
+
+
+def reason(error: Exception) -> str:
+    """What the system says went wrong, without the name of the file."""
+    return str(getattr(error, "strerror", None) or error)

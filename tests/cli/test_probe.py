@@ -153,7 +153,7 @@ def test_the_true_model_is_compared_by_the_names_of_its_features(capsys) -> None
     [
         (["age", "income", "debts", "years", "cats"], "missing: 'cards'; not known: 'cats'"),
         (["age", "income"], "missing: 'debts', 'years', 'cards'"),
-        (None, "--model has 4 features, the service has 5"),
+        (None, "the model has 4 features, the service has 5"),
     ],
 )
 def test_another_model_is_refused_before_anything_is_sent(features, said, capsys) -> None:

@@ -468,3 +468,17 @@ def test_warnings_name_the_caller_of_load() -> None:
             warnings.simplefilter("always")
             ask("cut.jsonl")
         assert [warning.filename for warning in caught] == [__file__]
+
+
+@pytest.mark.parametrize(
+    ("content", "name", "mapping", "said"),
+    [
+        ('{"format": "overexplain-log", "version": 1}\n{"x": [1.0], "y": 1}\n{"x": [1', "cut.jsonl", None, "cut short"),
+        ("age,decision\n1,granted\n", "slip.csv", {"y": "decision", "yes": "Granted"}, "no label is 'Granted'"),
+    ],
+)
+def test_a_warning_names_the_line_that_asked_for_the_file(content, name, mapping, said) -> None:
+    Path(name).write_text(content)
+    with pytest.warns(UserWarning, match=said) as caught:
+        QueryLog.load(name, mapping=mapping)
+    assert [warning.filename for warning in caught] == [__file__]

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
 
 from overexplain.auditing.agreement import Agreement, agreement
+from overexplain.errors import DimensionMismatch, InvalidInput
 from overexplain.extraction.precision import NEAR, entry_errors
 from overexplain.extraction.result import Extraction
 from overexplain.geometry.arrays import FloatArray
@@ -17,6 +19,8 @@ from overexplain.geometry.mechanism import Mechanism
 from overexplain.geometry.norm import Norm
 from overexplain.geometry.norms import l2
 from overexplain.log.querylog import QueryLog
+from overexplain.log.rows import differences
+from overexplain.models.linear import LinearModel
 
 
 @dataclass(frozen=True)
@@ -77,6 +81,22 @@ def compare(
         offset_error=None if any(map(_is_axis, found.unidentified)) else abs(offset),
         agreement=None if points is None else agreement(plane, truth, points),
     )
+
+
+def in_order_of(features: Sequence[str] | None, dimension: int, truth: LinearModel) -> Hyperplane:
+    """The true model's plane, its features in this order: by name where both have names, else as they stand.
+
+    >>> in_order_of(["b", "a"], 2, LinearModel(Hyperplane([1.0, 2.0], 3.0), ("a", "b"))).normal.tolist()
+    [2.0, 1.0]
+    """
+    if truth.features is None or features is None:
+        if truth.dimension != dimension:
+            raise DimensionMismatch(f"the model has {truth.dimension:,} features, the service has {dimension:,}")
+        return truth.hyperplane
+    if wrong := differences(truth.features, features):
+        raise InvalidInput(f"the model has other features than the service; {wrong}")
+    order = [truth.features.index(name) for name in features]
+    return Hyperplane(truth.hyperplane.normal[order], truth.hyperplane.offset)
 
 
 def _revealed(plane: Hyperplane, unidentified: FloatArray) -> Hyperplane:

@@ -5,21 +5,20 @@ from __future__ import annotations
 import signal
 import sys
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
 from overexplain.auditing.probing import Plan, Probed, predicted, probe
-from overexplain.auditing.rebuilt import compare
+from overexplain.auditing.rebuilt import compare, in_order_of
 from overexplain.cli.logs import refuse_to_overwrite
 from overexplain.cli.main import say
 from overexplain.cli.output import print_json
-from overexplain.errors import DimensionMismatch, InvalidInput
+from overexplain.errors import InvalidInput
 from overexplain.extraction.session import Progress
 from overexplain.geometry.hyperplane import Hyperplane
-from overexplain.log.rows import differences
 from overexplain.log.store.run import Run
 from overexplain.models.linear import LinearModel
 from overexplain.models.load import load_model
@@ -80,25 +79,11 @@ def _check_names(request: Request) -> None:
         raise InvalidInput(f"{request.output}: there is no folder {request.output.parent}")
 
 
-def _in_order(truth: LinearModel | None, features: Sequence[str] | None, dimension: int) -> Hyperplane | None:
-    """The true model, its features in the order of the service's; by name if both have names."""
-    if truth is None:
-        return None
-    if truth.features is None or features is None:
-        if truth.dimension != dimension:
-            raise DimensionMismatch(f"--model has {counted(truth.dimension, 'feature')}, the service has {dimension:,}")
-        return truth.hyperplane
-    if wrong := differences(truth.features, features):
-        raise InvalidInput(f"--model has other features than the service; {wrong}")
-    place = {name: i for i, name in enumerate(truth.features)}
-    return Hyperplane(truth.hyperplane.normal[[place[name] for name in features]], truth.hyperplane.offset)
-
-
 def _begin(request: Request, truth: LinearModel | None) -> None:
     assert request.endpoint is not None
     with HttpOracle.from_toml(request.endpoint, rate=read_rate(request.rate, "--rate")) as oracle:
         plan = Plan.of(oracle.settings.to_dict(), request.strategy, request.accuracy, request.orient, request.seed)
-        true_plane = _in_order(truth, oracle.features, oracle.dimension)
+        true_plane = None if truth is None else in_order_of(oracle.features, oracle.dimension, truth)
         if request.dry_run:
             _show_plan(request, oracle, plan, None)
             return
@@ -122,7 +107,7 @@ def _resume(request: Request, path: Path, truth: LinearModel | None) -> None:
         with HttpOracle.from_dict(plan.endpoint, rate=read_rate(request.rate, "--rate")) as oracle:
             if oracle.dimension != run.dimension or oracle.idempotent != run.idempotent:
                 raise InvalidInput(f"{path}: the run and the endpoint in its plan do not fit together")
-            true_plane = _in_order(truth, run.features, run.dimension)
+            true_plane = None if truth is None else in_order_of(run.features, run.dimension, truth)
             if request.dry_run:
                 _show_plan(request, oracle, plan, run)
                 return

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from overexplain._files import reason
 from overexplain.errors import InvalidInput
 from overexplain.geometry.hyperplane import YES
 from overexplain.geometry.mechanism import Mechanism
@@ -35,7 +36,7 @@ def read_log(
     except (OSError, ValueError) as error:
         if isinstance(error, InvalidInput):
             raise
-        raise InvalidInput(f"cannot read the log {name}: {_reason(error)}") from None
+        raise InvalidInput(f"cannot read the log {name}: {reason(error)}") from None
     _warn_without_yes(log, columns, name)
     return log if terms is None or not without_terms(log) else with_terms(log, terms)
 
@@ -52,7 +53,7 @@ def write_log(log: QueryLog, path: str | os.PathLike[str]) -> None:
     except (OSError, ValueError) as error:
         if isinstance(error, InvalidInput):
             raise
-        raise InvalidInput(f"cannot save the log as {os.fspath(path)}: {_reason(error)}") from error
+        raise InvalidInput(f"cannot save the log as {os.fspath(path)}: {reason(error)}") from error
 
 
 def check_written(path: str | os.PathLike[str]) -> None:
@@ -102,7 +103,7 @@ def _readable(path: str | os.PathLike[str]) -> Path:
         if name.is_dir():
             raise IsADirectoryError("it is a folder")
     except (OSError, ValueError) as error:
-        raise InvalidInput(f"cannot read the log {name}: {_reason(error)}") from None
+        raise InvalidInput(f"cannot read the log {name}: {reason(error)}") from None
     if name.suffix.lower() not in KINDS:
         raise InvalidInput(f"{name}: logs are read from files whose names end in {', '.join(KINDS)}")
     return name
@@ -140,7 +141,3 @@ def _memory() -> int:
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     except (AttributeError, OSError, ValueError):
         return 2**40
-
-
-def _reason(error: Exception) -> str:
-    return str(getattr(error, "strerror", None) or error)

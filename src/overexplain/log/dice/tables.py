@@ -15,6 +15,7 @@ import numpy as np
 
 from overexplain.errors import DimensionMismatch, InvalidInput, NotFinite
 from overexplain.geometry.arrays import FloatArray, IntArray
+from overexplain.log.jsonl.values import distinct
 from overexplain.log.rows import differences, feature_names
 from overexplain.log.tables.mapped import as_columns
 
@@ -98,17 +99,10 @@ def brief(value: Any) -> str:
     return text if len(text) <= 60 else text[:57] + "..."
 
 
-def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    entry = dict(pairs)
-    if len(entry) != len(pairs):
-        raise InvalidInput("the same key twice in one object")
-    return entry
-
-
 def _entries(content: bytes) -> dict[str, Any]:
     try:
         # NaN is read here and refused where it stands: importances, which are not used, may be NaN.
-        entries = json.loads(content.decode("utf-8-sig"), object_pairs_hook=_distinct)
+        entries = json.loads(content.decode("utf-8-sig"), object_pairs_hook=distinct)
     except RecursionError:
         raise InvalidInput("nested too deep") from None
     except UnicodeDecodeError as error:

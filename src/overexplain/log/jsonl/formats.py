@@ -22,7 +22,7 @@ from typing import Any, final
 
 import numpy as np
 
-from overexplain._files import replacing
+from overexplain._files import reason, replacing
 from overexplain.errors import DimensionMismatch, InvalidInput
 from overexplain.geometry.mechanism import Mechanism
 from overexplain.log.jsonl.values import (
@@ -85,7 +85,7 @@ class JsonlWriter:
         try:
             self._file = Path(path).open("x", encoding="ascii", newline="\n")  # noqa: SIM115 - closed by close
         except (OSError, ValueError) as error:
-            raise InvalidInput(f"cannot write the log {_name(path)}: {_reason(error)}") from None
+            raise InvalidInput(f"cannot write the log {os.fspath(path)}: {reason(error)}") from None
         self._put(line)
 
     def write(self, rows: Row | QueryLog) -> None:
@@ -311,11 +311,3 @@ class _Reader:
             points, *columns = zip(*self.rows, strict=True)
             log._append(np.array(points), *columns)
             self.rows = []
-
-
-def _name(path: str | os.PathLike[str]) -> str:
-    return os.fspath(path)
-
-
-def _reason(error: Exception) -> str:
-    return str(getattr(error, "strerror", None) or error)

@@ -30,14 +30,15 @@ def _refuse_constant(text: str) -> NoReturn:
     raise NotFinite(f"{text} is no number a log can hold")
 
 
-def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """The object that the pairs make, if no key comes twice."""
     entry = dict(pairs)
     if len(entry) != len(pairs):
         raise InvalidInput("the same key twice in one object")
     return entry
 
 
-_decode = json.JSONDecoder(parse_constant=_refuse_constant, object_pairs_hook=_distinct).decode
+_decode = json.JSONDecoder(parse_constant=_refuse_constant, object_pairs_hook=distinct).decode
 
 
 def parse_json(raw: bytes | str) -> Any:
@@ -112,7 +113,7 @@ def show(value: Any) -> str:
 
 def warn(message: str) -> None:
     """Warn, naming the line outside this package that asked for the file."""
-    inside, level, frame = str(Path(__file__).parents[1]), 1, sys._getframe()
+    inside, level, frame = str(Path(__file__).parents[2]), 1, sys._getframe()
     while frame.f_back is not None and frame.f_code.co_filename.startswith(inside):
         frame, level = frame.f_back, level + 1
     warnings.warn(message, UserWarning, stacklevel=level)

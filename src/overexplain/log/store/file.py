@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import quote
 
+from overexplain._files import reason
 from overexplain.errors import InvalidInput
 from overexplain.log.store.schema import APPLICATION, SCHEMA, TABLES, VERSION, tables_expected, tables_in
 
@@ -74,7 +75,7 @@ def create_file(
     except FileExistsError:
         raise InvalidInput(f"{path} exists already; go on with it (resume) or choose another name") from None
     except (OSError, ValueError) as error:
-        raise InvalidInput(f"{path} cannot be made: {_reason(error)}") from None
+        raise InvalidInput(f"{path} cannot be made: {reason(error)}") from None
     made = os.fstat(descriptor).st_ino
     try:
         os.fchmod(descriptor, 0o600)  # whatever the umask takes away
@@ -283,7 +284,7 @@ def _real(path: str | os.PathLike[str], of_parent: bool = False) -> Path:
         place = Path(os.path.realpath(given))
         mode = place.stat().st_mode
     except (OSError, ValueError) as error:
-        raise InvalidInput(f"{path} cannot be opened: {_reason(error)}") from None
+        raise InvalidInput(f"{path} cannot be opened: {reason(error)}") from None
     if not stat.S_ISREG(mode):
         raise InvalidInput(f"{path} is not a file")
     return place
@@ -309,10 +310,6 @@ def _sync_folder(folder: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
-
-
-def _reason(error: Exception) -> str:
-    return (error.strerror if isinstance(error, OSError) else None) or str(error)
 
 
 def _line(text: object) -> str:

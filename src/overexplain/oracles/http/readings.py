@@ -27,8 +27,12 @@ def read_json(data: bytes | str) -> Any:
         return json.loads(data)
     except RecursionError:
         fault = "nested too deep"
-    except ValueError as error:  # not UTF-8, not JSON, or a number of thousands of digits
-        fault = f"no JSON ({error})" if not isinstance(error, UnicodeDecodeError) else "no UTF-8 text"
+    except UnicodeDecodeError:
+        fault = "no UTF-8 text"
+    except json.JSONDecodeError as error:
+        fault = f"no JSON ({error})"
+    except ValueError:  # all that is left
+        fault = "it has a whole number of thousands of digits"
     raise Unreadable(fault)
 
 

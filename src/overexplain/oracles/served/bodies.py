@@ -54,8 +54,8 @@ def read_object(raw: bytes) -> dict[str, Any]:
         raise Refused(400, f"the body is not JSON: {error.msg} (line {error.lineno}, column {error.colno})") from None
     except RecursionError:
         raise Refused(400, "the body is nested too deep") from None
-    except ValueError as error:  # an integer of thousands of digits
-        raise Refused(400, f"the body cannot be read: {error}") from None
+    except ValueError:  # all that is left
+        raise Refused(400, "the body cannot be read: it has a whole number of thousands of digits") from None
     if not isinstance(value, dict):
         raise Refused(400, f"the body must be a JSON object, got {show(value)}")
     return value
