@@ -60,13 +60,15 @@ class OracleError(OverexplainError):
 class BudgetExhausted(OracleError):
     """The next request would exceed the budget; it was not sent.
 
-    `needed` is how many more requests the work would take, where that is known.
+    `needed` is how many more requests the work would take, where that is known; `found`, if it is not None, is an Extraction that
+    is less accurate than was wanted.
     """
 
     def __init__(self, message: str, *, log: Any = None, needed: int | None = None) -> None:
         super().__init__(message)
         self.log = log
         self.needed = needed
+        self.found: Any = None
 
 
 class EndpointFailed(OracleError):

@@ -42,3 +42,22 @@ def test_labels_only_are_compared_too() -> None:
     assert rebuilt.to_dict()["service"] == "labels only"
     assert rebuilt.minimum is None
     assert rebuilt.agreement is None
+
+
+def test_cases_on_the_plane_do_not_count_against_a_copy() -> None:
+    """A copy that is off by rounding decides them the other way; neither answer is wrong."""
+    truth = ox.Hyperplane([1.0, -1.5, 0.5], 0.4)
+    copy = ox.Hyperplane([1.0, -1.5, 0.5], 0.4 + 1e-15)
+    points = np.array([[0.4, 0.0, 0.0], [1.9, 1.0, 0.0], [0.0, 0.0, 0.8], [3.0, 0.0, 0.0], [0.0, 3.0, 0.0]])
+    assert (copy.labels(points) != truth.labels(points)).any()
+    assert agreement(copy, truth, points).share == 1.0
+    assert agreement(truth.flipped(), truth, points).share == pytest.approx(3 / 5)
+
+
+def test_a_model_with_cases_on_its_plane_is_rebuilt() -> None:
+    rng = np.random.default_rng(0)
+    cases = np.round(rng.normal(size=(60, 3)), 1)
+    model = ox.Hyperplane([1.0, -1.5, 0.5], 0.4)
+    assert (np.abs(model.margin(cases)) < 1e-12).any()
+    report = ox.audit(model, cases, compare=False, defences=False, maps=0, orders=2)
+    assert report.known[0].explanations == 3

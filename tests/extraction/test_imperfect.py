@@ -202,3 +202,40 @@ def test_honest_over_many_services() -> None:
             assert found.hyperplane.angle_to(truth) <= found.error_bound, (seed, kind, found.method)
         assert found.assumptions
     assert checked > 80
+
+
+def test_a_model_without_a_bound_is_not_taken_for_accurate() -> None:
+    """Rounded answers from inside a box leave the normal open: labels go on where they end."""
+    model = ox.Hyperplane(np.random.default_rng(0).normal(size=10), 0.3)
+    for distance in ("l1", "l2"):
+        service = ox.Rounded(ox.ModelOracle(model, distance), 2)
+        found = ox.extract(service, accuracy=1e-6, bounds=(-3.0, 3.0), rng=0)
+        assert found.hyperplane.angle_to(model) <= found.error_bound <= 2e-6
+        assert any("no bound on its error" in note for note in found.assumptions)
+
+
+def test_a_budget_that_ends_after_a_rough_model_hands_it_over() -> None:
+    model = ox.Hyperplane(np.random.default_rng(0).normal(size=10), 0.3)
+    service = ox.Rounded(ox.ModelOracle(model, "l2"), 2)
+    with pytest.raises(ox.BudgetExhausted) as caught:
+        ox.extract(service, accuracy=1e-6, bounds=(-3.0, 3.0), rng=0, budget=30)
+    assert caught.value.found.hyperplane.angle_to(model) < 0.1
+    assert caught.value.found.spent.requests <= 30
+    with pytest.raises(ox.BudgetExhausted) as caught:
+        ox.extract(service, accuracy=1e-6, bounds=(-3.0, 3.0), rng=0, budget=1)
+    assert caught.value.found is None
+
+
+def test_points_that_add_nothing_hand_over_to_labels() -> None:
+    """A service that always names the same point of the plane: explanations alone never give the model."""
+    model = ox.Hyperplane([1.0] * 5, 10.0)
+
+    class Fixed:
+        dimension, mechanism = 5, ox.Mechanism(None)
+        classify = staticmethod(model.label)
+
+        def explain(self, x: np.ndarray) -> np.ndarray:
+            return np.full(5, 2.0)
+
+    found = ox.extract(Fixed(), bounds=(0.0, 5.0), rng=0)
+    assert found.hyperplane.angle_to(model) <= found.error_bound <= 2e-6

@@ -9,6 +9,9 @@ import numpy as np
 from overexplain.geometry.arrays import FloatArray
 from overexplain.geometry.hyperplane import YES, Hyperplane
 
+ON_PLANE = 1e-9
+"""Points whose margin is this small beside its terms lie on the plane to rounding: there neither answer is wrong."""
+
 
 @dataclass(frozen=True)
 class Agreement:
@@ -32,4 +35,6 @@ def agreement(copy: Hyperplane, truth: Hyperplane, points: FloatArray) -> Agreem
     """
     said, true = copy.labels(points), truth.labels(points)
     yes = int((true == YES).sum())
-    return Agreement(float(np.mean(said == true)), max(yes, len(points) - yes) / len(points), len(points))
+    terms = np.abs(points) @ np.abs(truth.normal) + abs(truth.offset)
+    same = (said == true) | (np.abs(truth.margin(points)) <= ON_PLANE * terms)
+    return Agreement(float(np.mean(same)), max(yes, len(points) - yes) / len(points), len(points))

@@ -148,7 +148,9 @@ def _auto(job: Job, wanted: float | None) -> Extraction:
         cut = clipped(session.log, session.domain)
         if cut is None:
             return found
-    except (BrokenPromise, NoExplanation) as broken:
+    except (BrokenPromise, ExtractionFailed, NoExplanation) as broken:
+        if isinstance(broken, ExtractionFailed) and not session.can_label:
+            raise  # without labels a diagnosis finds no other way
         cut = clipped(session.log, session.domain)
         if cut is None:
             return degrade(job, broken)

@@ -13,7 +13,7 @@ from functools import partial
 
 import numpy as np
 
-from overexplain.errors import BrokenPromise, ExtractionFailed, NoExplanation, OverexplainError
+from overexplain.errors import BrokenPromise, BudgetExhausted, ExtractionFailed, NoExplanation, OverexplainError
 from overexplain.extraction.confirm import refuse_contradictions, refuse_misplaced, refuse_wrong_level, unflipped
 from overexplain.extraction.constrained.approach import extract_by_approach, predict_approach
 from overexplain.extraction.constrained.revealed import extract_by_revealed, predict_revealed
@@ -109,17 +109,31 @@ def cheapest(job: Job, ways: list[Way], notes: list[str], reason: OverexplainErr
             failures.append(failure)
             notes.append(f"tried and given up: {way.name} ({failure})")
             continue
+        except BudgetExhausted as end:
+            end.found = _chosen(job, found, notes) if found else None
+            raise
         found.append((way, result))
-        if result.error_bound is None or result.error_bound <= ENOUGH * job.accuracy:
+        if _bound(result) <= ENOUGH * job.accuracy:
             break
-        notes.append(f"not accurate enough: {way.name} ({result.error_bound:.1g} rad)")
+        known = "no bound on its error" if result.error_bound is None else f"{result.error_bound:.1g} rad"
+        notes.append(f"not accurate enough: {way.name} ({known})")
     if not found:
         raise _telling(failures)
-    way, best = min(found, key=lambda pair: pair[1].error_bound or 0.0)
+    return _chosen(job, found, notes)
+
+
+def _chosen(job: Job, found: list[tuple[Way, Extraction]], notes: list[str]) -> Extraction:
+    """The most accurate model found, its log read as its way reads it."""
+    way, best = min(found, key=lambda pair: _bound(pair[1]))
     log = job.session.log
     if log is not None:
         log = log.reread(way.terms, unflipped(best, log))
     return replace(best, spent=job.session.spent, log=log, assumptions=(*notes, *best.assumptions))
+
+
+def _bound(found: Extraction) -> float:
+    """How far off the normal may be; a model of which nothing is known may be anything."""
+    return math.inf if found.error_bound is None else found.error_bound
 
 
 def _confirmed(job: Job, way: Way, found: Extraction) -> Extraction:
