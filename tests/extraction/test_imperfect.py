@@ -226,6 +226,23 @@ def test_a_budget_that_ends_after_a_rough_model_hands_it_over() -> None:
     assert caught.value.found is None
 
 
+def test_labels_that_end_with_the_budget_hand_over_what_they_know() -> None:
+    model = ox.Hyperplane(np.random.default_rng(3).normal(size=8), 0.3)
+    errors = []
+    for budget in (20, 60, 120, 180):
+        with pytest.raises(ox.BudgetExhausted) as caught:
+            ox.extract(
+                ox.LabelsOnly(ox.ModelOracle(model, "l1")), accuracy=1e-9, bounds=(-3.0, 3.0), rng=0, budget=budget
+            )
+        found = caught.value.found
+        assert found.spent.requests <= budget
+        errors.append(found.hyperplane.angle_to(model))
+        assert errors[-1] <= found.error_bound
+        assert not any("float64 has too few digits" in note for note in found.assumptions)
+    assert errors == sorted(errors, reverse=True)
+    assert errors[-1] < 1e-3
+
+
 def test_points_that_add_nothing_hand_over_to_labels() -> None:
     """A service that always names the same point of the plane: explanations alone never give the model."""
     model = ox.Hyperplane([1.0] * 5, 10.0)

@@ -110,6 +110,7 @@ def cheapest(job: Job, ways: list[Way], notes: list[str], reason: OverexplainErr
             notes.append(f"tried and given up: {way.name} ({failure})")
             continue
         except BudgetExhausted as end:
+            found += [] if end.found is None else [(way, end.found)]
             end.found = _chosen(job, found, notes) if found else None
             raise
         found.append((way, result))

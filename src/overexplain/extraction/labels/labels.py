@@ -13,11 +13,11 @@ Three modes treat the offset differently: *anchor* narrows the bracket on the li
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from overexplain.errors import InvalidInput
+from overexplain.errors import BudgetExhausted, InvalidInput
 from overexplain.extraction.box import Ball, Where
 from overexplain.extraction.labels.coarse import Misaligned, coarse_pass
 from overexplain.extraction.labels.doubts import confirm, doubt_coordinates, doubt_line
@@ -173,7 +173,17 @@ def _line_across(line: Line, axis: FloatArray) -> Line | None:
 def _extract_along(line: Line, plan: _Plan, rng: np.random.Generator, last: bool) -> Extraction:
     """The model, by coordinates around the line's direction."""
     thresholds, sine = _prepared(line, plan)
-    frame = thresholds.frame
+    try:
+        known = _narrowed(thresholds, sine, plan, rng, last)
+    except BudgetExhausted as end:
+        end.found = _result(thresholds, thresholds.known(), replace(plan, accuracy=math.pi))  # as good as it got
+        raise
+    return _result(thresholds, known, plan)
+
+
+def _narrowed(thresholds: Thresholds, sine: float, plan: _Plan, rng: np.random.Generator, last: bool) -> Known:
+    """What is known of the coordinates once the angle is proved, and what looked odd was asked again."""
+    frame, line = thresholds.frame, thresholds.line
     try:
         coarse_pass(thresholds, sine, plan.prior)
     except Misaligned as steep:
@@ -188,7 +198,7 @@ def _extract_along(line: Line, plan: _Plan, rng: np.random.Generator, last: bool
     if math.isfinite(known.length):
         doubt_coordinates(thresholds, known)
         confirm(thresholds, known, rng)
-    return _result(thresholds, known, plan)
+    return known
 
 
 def _prepared(line: Line, plan: _Plan) -> tuple[Thresholds, float]:
