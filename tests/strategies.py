@@ -18,8 +18,9 @@ SMOOTH = tuple(name for name in NORMS if "lp" in name or "l2" in name or name ==
 
 
 def examples(count: int) -> settings:
-    """Try `count` examples; SOAK times as many in `make soak`."""
-    return settings(max_examples=count * max(1, int(os.environ.get("SOAK", "0"))))
+    """Try half of `count` examples, but no fewer than 15 if `count` has them; SOAK times `count` in `make soak`."""
+    soak = int(os.environ.get("SOAK", "0"))
+    return settings(max_examples=count * soak if soak else max(min(count, 15), count // 2))
 
 
 def make_norm(name: str, p: int, seed: int = 0, spread: float = 3.0) -> ox.Norm:

@@ -29,7 +29,7 @@ QUESTIONS = 6
 """Theorem A: five explanations, and a label."""
 
 POINTS = ("before intent", "after intent", "after send", "after reply", "before commit", "after answer")
-RANDOM_KILLS = 60 * max(1, int(os.environ.get("SOAK", "0")))
+RANDOM_KILLS = 40 * max(1, int(os.environ.get("SOAK", "0")))
 """For each kind of endpoint; `make soak` has more."""
 
 
