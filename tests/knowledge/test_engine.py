@@ -316,3 +316,14 @@ def test_exact_elimination() -> None:
         target[0] += 1
         found = combine(columns, target)
         assert found is None or [sum(w * c[i] for w, c in zip(found, columns, strict=True)) for i in range(6)] == target
+
+
+def test_a_log_without_strict_facts_has_models() -> None:
+    """A point that is its own counterfactual and Yes labels about it: 0 fits all of these, and so does the line x + y = 34."""
+    log = ox.QueryLog(mechanism=ox.Mechanism("l1", tolerance=0.0))
+    log.add_explanation([9.0, 25.0], [9.0, 25.0], label=1)
+    log.add_label(np.array([[29.0, 5.0], [27.0, 8.0], [7.0, 27.0]]), [1, 1, 1])
+    known = ox.Knowledge(log)
+    assert known.is_consistent
+    assert known.witness().same_plane(ox.Hyperplane([1.0, 1.0], 34.0))
+    assert known.certify([[0.0, 0.0], [40.0, 40.0], [19.0, 15.0]]).codes.tolist() == [-1, 1, 2]

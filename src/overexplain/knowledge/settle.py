@@ -86,12 +86,29 @@ class Settler:
                 self.centre = found
                 return True
         try:
-            outcome = self.ties.find(None, 1)
+            for outcome in self._exact_models():
+                if self.keeps(outcome):
+                    self.centre = outcome
+                    return True
         except SolverFailed:
-            return False
-        if isinstance(outcome, tuple) and self.keeps(outcome):
-            self.centre = outcome
-        return self.centre is not None
+            pass
+        return False
+
+    def _exact_models(self) -> Iterator[Model]:
+        """Models of the closed cone by the exact step. Where no fact is strict, 0 is one: then models that lean to either side."""
+        outcome = self.ties.find(None, 1)
+        if not isinstance(outcome, tuple):
+            return
+        yield outcome
+        if any(outcome[0]):
+            return
+        size = self.facts.dimension
+        for i in range(size):
+            for side in (1, -1):
+                lean = [Fraction(side * (i == k)) for k in range(size + 1)]
+                leaning = self.ties.find(None, 1, lean)
+                if isinstance(leaning, tuple):
+                    yield leaning
 
     def _middles(self) -> Iterator[Model]:
         """Models that keep the facts in float64, as they are and moved into the core."""
