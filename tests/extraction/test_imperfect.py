@@ -222,7 +222,7 @@ def test_a_budget_that_ends_after_a_rough_model_hands_it_over() -> None:
     assert caught.value.found.hyperplane.angle_to(model) < 0.1
     assert caught.value.found.spent.requests <= 30
     with pytest.raises(ox.BudgetExhausted) as caught:
-        ox.extract(service, accuracy=1e-6, bounds=(-3.0, 3.0), rng=0, budget=1)
+        ox.extract(ox.LabelsOnly(service), accuracy=1e-6, bounds=(-3.0, 3.0), rng=0, budget=1)
     assert caught.value.found is None
 
 
@@ -241,6 +241,19 @@ def test_labels_that_end_with_the_budget_hand_over_what_they_know() -> None:
         assert not any("float64 has too few digits" in note for note in found.assumptions)
     assert errors == sorted(errors, reverse=True)
     assert errors[-1] < 1e-3
+
+
+def test_a_budget_that_ends_in_the_diagnosis_hands_over_a_guess() -> None:
+    """Ten noisy explanations of a service that says nothing of its terms: about the mean direction."""
+    model = ox.Hyperplane(np.random.default_rng(5).normal(size=6), 0.3)
+    service = ox.Noisy(ox.ModelOracle(model, "l2"), 0.02, rng=0, published=ox.Mechanism(None, slack=None))
+    with pytest.raises(ox.BudgetExhausted) as caught:
+        ox.extract(service, accuracy=1e-6, bounds=(-3.0, 3.0), rng=0, budget=12)
+    found = caught.value.found
+    assert found.error_bound is None
+    assert not found.oriented  # the first label would have come later
+    angle = found.hyperplane.angle_to(model)
+    assert min(angle, np.pi - angle) < 0.2
 
 
 def test_points_that_add_nothing_hand_over_to_labels() -> None:

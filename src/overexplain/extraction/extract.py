@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from overexplain.errors import BrokenPromise, ExtractionFailed, InvalidInput, NoExplanation
+from overexplain.errors import (
+    BrokenPromise,
+    BudgetExhausted,
+    ExtractionFailed,
+    InvalidInput,
+    NoExplanation,
+    OverexplainError,
+)
 from overexplain.extraction.confirm import clipped
 from overexplain.extraction.constrained.approach import extract_by_approach
 from overexplain.extraction.constrained.revealed import extract_by_revealed
@@ -26,7 +35,7 @@ from overexplain.extraction.imperfect import (
     tolerance_ways,
 )
 from overexplain.extraction.inexact.chain import extract_by_chain
-from overexplain.extraction.inexact.warm import extract_by_average, extract_warm
+from overexplain.extraction.inexact.warm import extract_by_average, extract_warm, guessed
 from overexplain.extraction.job import Job, begin
 from overexplain.extraction.labels.labels import extract_by_labels
 from overexplain.extraction.labels.lowd_meek import extract_by_lowd_meek
@@ -121,7 +130,19 @@ def extract(
     except BaseException as error:  # Ctrl-C too: what was paid for is not lost
         if getattr(error, "log", None) is None:
             error.log = session.log  # type: ignore[attr-defined]
+        if isinstance(error, BudgetExhausted):
+            error.found = _at_the_end(session, error.found)
         raise
+
+
+def _at_the_end(session: Session, found: Extraction | None) -> Extraction | None:
+    """The best model known when the budget ends; at least the guess that explanations give, if there are any."""
+    with suppress(OverexplainError, ArithmeticError, ValueError, np.linalg.LinAlgError):
+        if found is None or (found.error_bound or 0.0) >= math.pi / 2:  # labels that know nothing yet
+            found = guessed(session) or found
+        distance = None if session.mechanism is None else session.mechanism.distance
+        return None if found is None else in_unit_of(distance, found)
+    return None
 
 
 def _auto(job: Job, wanted: float | None) -> Extraction:

@@ -134,7 +134,7 @@ def _chosen(job: Job, found: list[tuple[Way, Extraction]], notes: list[str]) -> 
 
 def _bound(found: Extraction) -> float:
     """How far off the normal may be; a model of which nothing is known may be anything."""
-    return math.inf if found.error_bound is None else found.error_bound
+    return found.error_bound if found.error_bound is not None and found.error_bound < math.pi / 2 else math.inf
 
 
 def _confirmed(job: Job, way: Way, found: Extraction) -> Extraction:

@@ -12,6 +12,7 @@ from overexplain.errors import InvalidInput, NoExplanation
 from overexplain.extraction.job import Job
 from overexplain.geometry.arrays import FloatArray, IntArray, as_point
 from overexplain.geometry.hyperplane import NO, YES
+from overexplain.log.querylog import QueryLog
 
 PARALLEL = 0.98
 """Displacements with a larger |cosine| than this count as parallel: they show on which side their questions lie."""
@@ -87,6 +88,22 @@ def gather(job: Job, n: int, spread: ArrayLike | None = None) -> Gathered:
             "Give start=, a point that it explains"
         )
     return found.result()
+
+
+def read_log(log: QueryLog) -> Gathered | None:
+    """The explained questions of a log, their sides by its labels, else by their displacements; None if nothing moved."""
+    rows = log.explained
+    rows = rows[(log.explanations[rows] != log.points[rows]).any(axis=1)]
+    if not len(rows):
+        return None
+    questions, answers = log.points[rows], log.explanations[rows]
+    labelled = np.flatnonzero(log.labels)
+    told = {log.points[i].tobytes(): int(log.labels[i]) for i in labelled}
+    labels = np.array([told.get(x.tobytes(), 0) for x in questions], dtype=np.int64)
+    shown = _sides_shown(_unit_rows(answers - questions))
+    agreed = int(labels @ shown)
+    sides = np.where(labels != 0, labels, shown if agreed >= 0 else -shown)
+    return Gathered(questions, answers, sides, oriented=bool(labels.any()))
 
 
 class _Growing:
@@ -176,11 +193,15 @@ class _Growing:
         sides = np.array(self.sides, dtype=np.int64)
         can_label = self.job.session.can_label
         if not can_label and (sides == 0).any():
-            steps = _unit_rows(answers - questions)
-            cosines = steps @ _main_axis(steps)
-            cosines = cosines * (1 if cosines[0] >= 0 else -1)
-            sides = np.where(np.abs(cosines) >= ALIGNED, np.where(cosines > 0, NO, YES), 0)
+            sides = _sides_shown(_unit_rows(answers - questions))
         return Gathered(questions, answers, sides, can_label, self.failures)
+
+
+def _sides_shown(steps: FloatArray) -> IntArray:
+    """The sides that unit displacements show along their main axis, the first one's called No; 0 where they point elsewhere."""
+    cosines = steps @ _main_axis(steps)
+    cosines = cosines * (1 if cosines[0] >= 0 else -1)
+    return np.where(np.abs(cosines) >= ALIGNED, np.where(cosines > 0, NO, YES), 0)
 
 
 def _unit_rows(steps: FloatArray) -> FloatArray:

@@ -20,13 +20,14 @@ from overexplain.extraction.inexact.estimators import (
     n_needed,
     split_angle,
 )
-from overexplain.extraction.inexact.gathered import Gathered, gather
+from overexplain.extraction.inexact.gathered import Gathered, gather, read_log
 from overexplain.extraction.inexact.version_space import version_space
 from overexplain.extraction.job import Job
 from overexplain.extraction.labels.floors import predicted_labels
 from overexplain.extraction.labels.labels import Rough, extract_by_labels
 from overexplain.extraction.labels.pairs import Pair
 from overexplain.extraction.result import Extraction
+from overexplain.extraction.session import Session
 from overexplain.geometry.arrays import FloatArray
 from overexplain.geometry.hyperplane import NO, YES, Hyperplane
 
@@ -119,10 +120,16 @@ def extract_by_average(job: Job, n: int | None = None, check: bool = False, most
             gathered = _joined(gathered, gather(job, min(wanted, most) - first))
             guess = best_estimate(gathered.questions, gathered.answers, gathered.sides)
     bound = offset_bound = None
-    notes = [f"the error of the normal is estimated at {guess.angle:.1g} rad from the answers' own scatter"]
+    notes = []
     if check:
         bound, offset_bound, note = _checked(job, gathered, guess)
         notes.append(note)
+    return replace(_guess_alone(session, gathered, guess, notes), error_bound=bound, offset_bound=offset_bound)
+
+
+def _guess_alone(session: Session, gathered: Gathered, guess: Estimate, notes: list[str]) -> Extraction:
+    """The estimate as a result, with nothing proved about it."""
+    notes = [f"the error of the normal is estimated at {guess.angle:.1g} rad from the answers' own scatter", *notes]
     if not gathered.oriented:
         notes.append("no label told which side is Yes")
     return Extraction(
@@ -132,13 +139,22 @@ def extract_by_average(job: Job, n: int | None = None, check: bool = False, most
         method=f"average of {len(gathered.answers)} explanations: {guess.name}",
         assumptions=tuple(notes),
         exact=False,
-        error_bound=bound,
-        offset_bound=offset_bound,
+        error_bound=None,
+        offset_bound=None,
         oriented=gathered.oriented,
         radius=None,
         radius_bound=None,
-        unidentified=np.zeros((0, p)),
+        unidentified=np.zeros((0, session.dimension)),
     )
+
+
+def guessed(session: Session) -> Extraction | None:
+    """What the explanations that came so far say of the model, without a bound; None if they say nothing."""
+    gathered = None if session.log is None else read_log(session.log)
+    if gathered is None:
+        return None
+    guess = best_estimate(gathered.questions, gathered.answers, gathered.sides)
+    return _guess_alone(session, gathered, guess, [])
 
 
 def _joined(one: Gathered, other: Gathered) -> Gathered:
