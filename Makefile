@@ -3,11 +3,12 @@ PYTHON  ?= $(shell command -v python3.11 || command -v python3)
 VENV    := .venv
 BIN     := $(VENV)/bin
 DICE    := .venv-dice
+PEERS   := .venv-peers
 INSTALL := -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 PIP     := $(BIN)/python $(INSTALL)
 PYTEST  := $(BIN)/python -m pytest
 
-.PHONY: demo test check test-system test-dice soak bench-extraction bench-certify bench-robust bench-imperfect bench-audit bench-logs figures-robust readme schemas clean
+.PHONY: demo test check test-system test-dice soak bench-extraction bench-certify bench-robust bench-imperfect bench-audit bench-logs bench-multiclass bench-peers bench-scale docs figures readme schemas clean
 
 demo: $(VENV)/.runs
 	$(BIN)/overexplain demo
@@ -23,6 +24,7 @@ check: $(VENV)/.checks
 	$(BIN)/python benchmarks/readme_table.py --check
 	$(BIN)/python benchmarks/monitor.py --check
 	$(BIN)/python benchmarks/logs.py --check
+	$(BIN)/python docs/write_paper_to_code.py --check
 
 test-system: $(VENV)/.tests
 	$(PYTEST) -m system
@@ -63,7 +65,25 @@ bench-logs: $(VENV)/.tests
 schemas: $(VENV)/.runs
 	$(BIN)/python docs/schemas/write.py
 
-figures-robust: $(VENV)/.tests
+# Every known attack beside ours, and IBM's ART in an environment of its own. OVEREXPLAIN_DATA=directory adds its CSV files.
+bench-peers: $(VENV)/.tests $(PEERS)/.runs
+	$(BIN)/python benchmarks/peers.py
+	$(PEERS)/bin/python benchmarks/peers.py --live
+
+bench-multiclass: $(VENV)/.tests
+	$(BIN)/python benchmarks/multiclass.py
+
+bench-scale: $(VENV)/.tests
+	$(BIN)/python benchmarks/scale.py
+
+# The site, in build/docs; warnings and dead links are errors.
+docs: $(VENV)/.docs
+	$(BIN)/python -m sphinx -W --keep-going -n -q -b html docs build/docs
+	$(BIN)/python docs/check_links.py build/docs
+
+# The paper's figures and the tutorial's, drawn by the library.
+figures: $(VENV)/.docs
+	$(BIN)/python docs/figures/write.py
 	$(BIN)/python benchmarks/robust_figure.py
 
 readme: $(VENV)/.runs
@@ -85,10 +105,19 @@ $(VENV)/.checks: $(BIN)/python pyproject.toml constraints.txt
 	$(PIP) --editable '.[test,check]'
 	@touch $@ $(VENV)/.runs $(VENV)/.tests
 
+$(VENV)/.docs: $(BIN)/python pyproject.toml constraints.txt
+	$(PIP) --editable '.[test,docs]'
+	@touch $@ $(VENV)/.runs $(VENV)/.tests
+
+$(PEERS)/.runs: pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(PEERS)
+	$(PEERS)/bin/python $(INSTALL) --editable '.[peers]'
+	@touch $@
+
 $(DICE)/.tests: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(DICE)
 	$(DICE)/bin/python $(INSTALL) --editable '.[dice]' pytest
 	@touch $@
 
 clean:
-	rm -rf $(VENV) $(DICE) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf build $(VENV) $(DICE) $(PEERS) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
