@@ -1,7 +1,7 @@
-"""What README.md says in figures: the paper's Table 1 beside ours, measured now; the rates that `make bench-certify` recorded; what
-`overexplain demo` printed when `make bench-audit` recorded it.
+"""What README.md and two pages say in figures: the paper's Table 1 beside ours, measured now; the rates that `make bench-certify`
+recorded; how what `overexplain demo` printed begins, when `make bench-audit` recorded it.
 
-python benchmarks/readme_table.py [--check]      --check: fail if README.md says something else
+python benchmarks/readme_table.py [--check]      --check: fail if a page says something else
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import numpy as np
 
 import overexplain as ox
 
-README = Path(__file__).parent.parent / "README.md"
+ROOT = Path(__file__).parent.parent
 BEGIN, END = "<!-- counts: written by benchmarks/readme_table.py -->", "<!-- end of counts -->"
 SPEED_BEGIN, SPEED_END = "<!-- speed: written by benchmarks/readme_table.py -->", "<!-- end of speed -->"
 DEMO_BEGIN, DEMO_END = "<!-- demo: written by benchmarks/readme_table.py -->", "<!-- end of demo -->"
@@ -129,7 +129,7 @@ def speed() -> str:
         f"On a log of labels one thread certifies between {rounded(slow['ours'])} {where(slow)}",
         f"and {rounded(fast['ours'])} points a second {where(fast)},",
         f"{rounded(min(ratios))} to {rounded(max(ratios))} times as many as a linear program per point and side does",
-        "([all figures](benchmarks/results/certify.md)). Whole numbers tie, and ties are settled exactly: of",
+        "([all figures](../benchmarks/results/certify.md)). Whole numbers tie, and ties are settled exactly: of",
         f"{ties['points']:,} points of {ties['name']} floats left {ties['left_open']:,}, of which {settled:,} were",
         f"settled in the {recorded['limit']:g} s that the benchmark allows (`pip install '.[exact]'` helps).",
     ]
@@ -137,9 +137,11 @@ def speed() -> str:
 
 
 def demo() -> str:
-    """What the demo printed, as a block of text."""
+    """What the demo printed, up to its first table, as a block of text."""
     recorded = (Path(__file__).parent / "results" / "demo.txt").read_text(encoding="utf-8")
-    return f"```\n$ overexplain demo\n{recorded.rstrip()}\n```"
+    first, found, _ = recorded.partition("\n\n" + " " * 33 + "attacker needs")
+    assert found, "the demo no longer prints a table of defences"
+    return f"```\n$ overexplain demo\n{first.rstrip()}\n…\n```"
 
 
 def rounded(value: float) -> str:
@@ -158,19 +160,23 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--check", action="store_true")
     check = parser.parse_args().check
-    text = README.read_text(encoding="utf-8")
-    parts = ((BEGIN, END, table), (SPEED_BEGIN, SPEED_END, speed), (DEMO_BEGIN, DEMO_END, demo))
-    wanted = text
-    for begin, end, inside in parts:
-        wanted = replaced(wanted, begin, end, inside())
-    if check:
-        if wanted != text:
+    pages = (
+        ("README.md", DEMO_BEGIN, DEMO_END, demo),
+        ("docs/counts.md", BEGIN, END, table),
+        ("docs/regions.md", SPEED_BEGIN, SPEED_END, speed),
+    )
+    stale = False
+    for name, begin, end, inside in pages:
+        text = (ROOT / name).read_text(encoding="utf-8")
+        wanted = replaced(text, begin, end, inside())
+        if check and wanted != text:
             print(
-                "README.md: its figures are not what is measured now, or was recorded; run make readme", file=sys.stderr
+                f"{name}: its figures are not what is measured now, or was recorded; run make readme", file=sys.stderr
             )
-        return int(wanted != text)
-    README.write_text(wanted, encoding="utf-8")
-    return 0
+            stale = True
+        elif not check:
+            (ROOT / name).write_text(wanted, encoding="utf-8")
+    return int(stale)
 
 
 if __name__ == "__main__":

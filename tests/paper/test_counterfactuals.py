@@ -169,7 +169,7 @@ def test_cor_optimality_conditions_CF_non_differentiable_norm(distance, p, side,
     assert not all(verdicts)
 
 
-def test_cor_optimality_conditions_CF_exhaustively(tools):
+def test_cor_optimality_conditions_CF_non_differentiable_norm_exhaustively(tools):
     """The same in exact rationals: ℓ1 and ℓ∞, every model with a ∈ {−2, …, 2}², every candidate on a
     grid of its plane."""
     dual = {"l1": lambda a: max(map(abs, a)), "linf": lambda a: sum(map(abs, a))}

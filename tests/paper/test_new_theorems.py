@@ -431,7 +431,7 @@ def test_theorem_D_a_service_that_prefers_one_answer(bounds, tools, rng):
         assert tools.nearest(plane, ox.l1, x)[0] == pytest.approx(np.abs(favourite - x).sum(), rel=1e-6)
     service = Prefers(plane, favourite, ox.Mechanism(None))
     with pytest.raises(ox.ExtractionFailed) as failed:
-        ox.extract(service, bounds=bounds, rng=1)
+        ox.extract(service, strategy="points", bounds=bounds, rng=1)
     answers = failed.value.log.explanations[failed.value.log.explained]
     assert np.linalg.matrix_rank(np.column_stack([answers, -np.ones(len(answers))])) == 1
     open_ = failed.value.unidentified
@@ -439,6 +439,10 @@ def test_theorem_D_a_service_that_prefers_one_answer(bounds, tools, rng):
     assert np.linalg.matrix_rank(open_) == 5
     for normal in open_:
         assert np.abs((answers - favourite) @ normal).max() == 0
+    if bounds is None:  # left to itself, `extract` goes on with labels
+        by_labels = ox.extract(service, accuracy=1e-4, rng=1)
+        assert by_labels.spent.labels > 5
+        assert by_labels.hyperplane.angle_to(plane) <= by_labels.error_bound <= 1e-4
     # Where the norm is known the very same answer fixes the whole cone: one is enough.
     known = ox.extract(Prefers(plane, favourite, ox.Mechanism("l1")))
     assert known.spent == ox.Spent(explanations=1, labels=1)

@@ -1,8 +1,8 @@
 """The paper's figures of certified regions, as text: Y certain Yes, N certain No, . not certain, = on the plane.
 
 The paper's source has no pictures and no data for them. These are its configurations (labels of both classes; one point with
-its counterfactual under ℓ1, ℓ2, ℓ∞) with data of our own, every coordinate a half from −4 to 4. Each grid must be what the
-exact cone gives, what a sweep of all normals gives, and what `Knowledge` says.
+its counterfactual under ℓ1, ℓ2, ℓ∞) with the data that docs/figures draws, every coordinate a half from −4 to 4. Each grid must be
+what the exact cone gives, what a sweep of all normals gives, and what `Knowledge` says.
 """
 
 from __future__ import annotations
@@ -12,8 +12,10 @@ import pytest
 
 import overexplain as ox
 from brute import givens, lattice, picture, truth
+from docs_scripts import docs_module
 from sweep import plane_normals, swept
 
+CASES = docs_module("paper_cases")
 GRID = lattice(-4, 4)
 WIDTH = 17
 
@@ -80,20 +82,6 @@ YYY..............   YYYYYYYYYYYYYYYNN   YYYYYYYYYYY......
 """
 
 
-def factuals() -> ox.QueryLog:
-    log = ox.QueryLog()
-    log.add_label([[-2.0, -1.0], [-1.0, -2.0], [0.0, 0.0]], [ox.NO] * 3)
-    log.add_label([[1.0, 1.5], [2.0, 0.0], [2.5, 1.5]], [ox.YES] * 3)
-    return log
-
-
-def counterfactual(distance: str, label: int) -> ox.QueryLog:
-    end = {"l1": [1.0, 0.0], "l2": [1.0, 0.5], "linf": [1.0, 1.0]}[distance]
-    log = ox.QueryLog()
-    log.add_explanation([-v for v in end], end, label, ox.Mechanism(distance))
-    return log
-
-
 def column(grids: str, number: int) -> str:
     return "\n".join(line.split()[number] for line in grids.strip().splitlines())
 
@@ -107,7 +95,7 @@ def check(log: ox.QueryLog, golden: str) -> None:
 
 def test_fig_ex_rgns_F() -> None:
     """Both regions reach beyond the convex hull of their points."""
-    check(factuals(), FACTUALS.strip())
+    check(CASES.factuals(), FACTUALS.strip())
 
 
 @pytest.mark.parametrize("label", [ox.NO, ox.YES], ids=["factual-No", "factual-Yes"])
@@ -115,7 +103,7 @@ def test_fig_ex_rgns_F() -> None:
 def test_fig_ex_rgns_CF(figure: int, distance: str, label: int) -> None:
     """ℓ1 and ℓ∞ leave areas open; under ℓ2 one counterfactual gives the whole model away."""
     check(
-        counterfactual(distance, label),
+        CASES.counterfactual(distance, label),
         column(COUNTERFACTUAL_OF_A_NO if label == ox.NO else COUNTERFACTUAL_OF_A_YES, figure),
     )
 
@@ -125,7 +113,7 @@ def test_fig_ex_rgns_CF_away_from_the_rim_swapping_the_classes_swaps_the_regions
     rng = np.random.default_rng(5)
     points = rng.uniform(-4, 4, size=(500, 2))
     one, other = (
-        ox.Knowledge(counterfactual(distance, y), tolerance=0.0).certify(points).codes for y in (ox.NO, ox.YES)
+        ox.Knowledge(CASES.counterfactual(distance, y), tolerance=0.0).certify(points).codes for y in (ox.NO, ox.YES)
     )
     assert np.array_equal(one, -other)
     assert {*one.tolist()} == ({1, -1} if distance == "l2" else {1, 0, -1})

@@ -1,9 +1,10 @@
 """The paper's figure of regions from one robust counterfactual (fig:RCF_norms), as text, at all four levels.
 
 Y certain Yes, N certain No, . two models disagree, ? the level cannot tell though no two do. The paper's source has no pictures
-and no data for them: these are its captions (seven pairs of norms, two of them twice: E17), the two pairs it leaves out, and data
-of our own. Where a pair comes twice, the second has a point nearer to its answer than ρC: it, not the perspective point, is
-then the tip of the No cone. The pictures, in `knowledge/robust_golden/figures.txt`, are those of a sweep of all models.
+and no data for them: these are its captions (seven pairs of norms, two of them twice: E17), the two pairs it leaves out, and the
+data that docs/figures draws. Where a pair comes twice, the second has a point nearer to its answer than ρC: it, not the
+perspective point, is then the tip of the No cone. The pictures, in `knowledge/robust_golden/figures.txt`, are those of a sweep of
+all models.
 """
 
 from __future__ import annotations
@@ -12,21 +13,10 @@ import numpy as np
 import pytest
 
 import overexplain as ox
+from docs_scripts import docs_module
 from robust_truth import GRID, LEVELS, drawn, goldens, truths
 
-CASES = {
-    "L2Linf": ("l2", "linf", [-1.5, -0.5], [1.0, 0.25], 0.5),
-    "L1Linf": ("l1", "linf", [-1.5, 0.25], [1.0, 0.25], 0.75),
-    "L1Linf_othr": ("l1", "linf", [-0.25, 0.25], [0.5, 0.25], 0.5),
-    "L1L1": ("l1", "l1", [-1.5, 0.25], [1.0, 0.25], 0.75),
-    "L1L2": ("l1", "l2", [-1.5, 0.25], [1.0, 0.25], 0.75),
-    "LinfL1": ("linf", "l1", [-1.25, -1.0], [0.75, 1.0], 0.75),
-    "LinfLinf": ("linf", "linf", [-1.25, -1.0], [0.75, 1.0], 0.75),
-    "LinfL2": ("linf", "l2", [-1.25, -1.0], [0.75, 1.0], 0.75),
-    "LinfL2_othr": ("linf", "l2", [-0.25, -0.25], [0.25, 0.25], 0.625),
-    "L2L1 (not in the paper)": ("l2", "l1", [-1.5, -0.5], [1.0, 0.25], 0.5),
-    "L2L2 (not in the paper)": ("l2", "l2", [-1.5, -0.5], [1.0, 0.25], 0.5),
-}
+CASES = docs_module("paper_cases").ROBUST_CASES
 FIGURES = goldens("figures")
 SWAP = str.maketrans("YN", "NY")
 
@@ -35,10 +25,7 @@ labels = pytest.mark.parametrize("label", [ox.NO, ox.YES], ids=["factual-No", "f
 
 
 def one_answer(case: str, label: int = ox.NO) -> ox.QueryLog:
-    distance, robustness, x, answer, radius = CASES[case]
-    log = ox.QueryLog()
-    log.add_explanation(x, answer, label, ox.Mechanism(distance, robustness=robustness, radius=radius))
-    return log
+    return CASES[case].log(label)
 
 
 def expected(case: str, label: int) -> dict[str, str]:
@@ -80,7 +67,7 @@ def test_fig_RCF_norms_what_the_perspective_point_adds() -> None:
 def test_conclusion_the_robustness_norm_changes_the_regions() -> None:
     """The same point, answer and radius under another N2 is another picture, at every level."""
     for pairs in (("L1L1", "L1L2", "L1Linf"), ("LinfL1", "LinfL2", "LinfLinf")):
-        data = {str(CASES[case][2:]) for case in pairs}
+        data = {(CASES[case].asked, CASES[case].answer, CASES[case].radius) for case in pairs}
         assert len(data) == 1
         for level in LEVELS:
             assert len({FIGURES[case][level] for case in pairs}) == 3
