@@ -256,6 +256,19 @@ def test_a_budget_that_ends_in_the_diagnosis_hands_over_a_guess() -> None:
     assert min(angle, np.pi - angle) < 0.2
 
 
+@pytest.mark.parametrize("budget", [12, 24, 60, 120])
+def test_more_requests_do_not_make_a_good_guess_worse(budget: int) -> None:
+    """Random radii under l2 hide the offset only: the direction is exact from the first answer on."""
+    model = ox.Hyperplane(np.random.default_rng(1).normal(size=10), 0.3)
+    service = ox.RandomRadius(ox.ModelOracle(model, "l2"), 0.5, rng=0, published=ox.Mechanism(None, slack=None))
+    with pytest.raises(ox.BudgetExhausted) as caught:
+        ox.extract(service, accuracy=1e-9, bounds=(-3.0, 3.0), rng=0, budget=budget)
+    found = caught.value.found
+    angle = found.hyperplane.angle_to(model)
+    assert min(angle, np.pi - angle) < 1e-12
+    assert found.error_bound is None or angle <= found.error_bound
+
+
 def test_points_that_add_nothing_hand_over_to_labels() -> None:
     """A service that always names the same point of the plane: explanations alone never give the model."""
     model = ox.Hyperplane([1.0] * 5, 10.0)

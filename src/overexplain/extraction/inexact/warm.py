@@ -11,7 +11,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from overexplain.errors import InvalidInput
+from overexplain.errors import BudgetExhausted, InvalidInput
 from overexplain.extraction.inexact.estimators import (
     Estimate,
     best_estimate,
@@ -30,6 +30,7 @@ from overexplain.extraction.result import Extraction
 from overexplain.extraction.session import Session
 from overexplain.geometry.arrays import FloatArray
 from overexplain.geometry.hyperplane import NO, YES, Hyperplane
+from overexplain.geometry.norm import UNIT_ROUNDOFF
 
 FEW = 4
 """So many explanations are enough if their displacements are parallel: more would say the same."""
@@ -82,15 +83,13 @@ def extract_warm(job: Job, n: int | None = None) -> Extraction:
             angle = guess.angle
     assert angle is not None
     warm = p > 1 and predicted_labels(p, job.accuracy, angle) < predicted_labels(p, job.accuracy)
-    found = extract_by_labels(
-        session,
-        job.accuracy,
-        job.start,
-        job.where,
-        job.rng,
-        pair=pair,
-        rough=Rough(guess.normal, angle) if warm else None,
-    )
+    rough = Rough(guess.normal, angle) if warm else None
+    try:
+        found = extract_by_labels(session, job.accuracy, job.start, job.where, job.rng, pair=pair, rough=rough)
+    except BudgetExhausted as end:
+        if end.found is not None and warm:
+            end.found = _better_of(end.found, guess, pair)
+        raise
     used = (
         f"{len(gathered.answers)} explanations only set the starting point ({guess.name}, about {angle:.1g} rad off)"
         if warm
@@ -98,6 +97,29 @@ def extract_warm(job: Job, n: int | None = None) -> Extraction:
     )
     return replace(
         found, method=f"explanations as a start, then {found.method}", assumptions=(*found.assumptions, used)
+    )
+
+
+def _better_of(found: Extraction, guess: Estimate, pair: Pair | None) -> Extraction:
+    """What labels know when the budget ends, or the guess, if that seems the better one and they do not contradict it.
+
+    The guess is no farther from the model than from the middle of what the labels leave open, and that from the model.
+    """
+    bound = math.pi if found.error_bound is None else found.error_bound
+    turned = Hyperplane(guess.normal, 0.0).angle_to(found.hyperplane)
+    if guess.angle >= bound / DOUBTFUL or turned > bound:
+        return found
+    offset = guess.offset
+    if pair is not None:  # where labels put the plane between the pair: better than where answers lie
+        margins = found.hyperplane.margin(np.array(pair))
+        if margins[0] < 0 < margins[1]:
+            offset = float(guess.normal @ (pair[0] - margins[0] / (margins[1] - margins[0]) * (pair[1] - pair[0])))
+    return replace(
+        found,
+        hyperplane=Hyperplane(guess.normal, offset),
+        error_bound=min(math.pi, bound + turned + UNIT_ROUNDOFF),
+        offset_bound=None,
+        method=f"{guess.name} of explanations, held against labels",
     )
 
 
