@@ -157,3 +157,21 @@ def test_an_echo_is_a_boundary_point_only_if_labels_on_both_sides_of_it_differ()
     found = ox.extract(ox.ModelOracle(through_zero, "l1"), rng=0)
     assert found.hyperplane.is_equivalent(through_zero)
     assert found.spent == ox.Spent(explanations=4, labels=2)
+
+
+@pytest.mark.parametrize("distance", ["l1", "l2", "linf"])
+def test_a_declared_radius_that_leaves_no_room_is_refuted(distance: str) -> None:
+    """D(x) ≥ ρ‖a‖*_N2: a plain service that claims a radius of 1 is caught by any answer nearer than that."""
+    model = ox.Hyperplane([1.0, 0.3, -0.2], 0.5)
+    plain = ox.ModelOracle(model, distance)
+    claimed = ox.Mechanism(distance, robustness=distance, radius=1.0)
+    with pytest.raises(ox.BrokenPromise, match="no room for the declared radius") as caught:
+        ox.extract(ox.Published(plain, claimed), strategy="cone", rng=0)
+    assert caught.value.fact == "Robust"
+    found = ox.extract(ox.Published(plain, claimed), rng=0)
+    assert found.hyperplane.is_equivalent(model)
+    assert any("set aside" in note for note in found.assumptions)
+    for robustness in ("l1", "l2", "linf"):  # a service that keeps its promise is believed, from a start on the plane too
+        kept = ox.ModelOracle(model, ox.Mechanism(distance, robustness=robustness, radius=1.0))
+        for start in ([0.0, 0.0, 0.0], [0.5, 0.0, 0.0]):
+            assert ox.extract(kept, strategy="cone", start=start, rng=0).hyperplane.is_equivalent(model)

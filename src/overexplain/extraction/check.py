@@ -81,6 +81,16 @@ class FreeCheck:
                 excess=abs(miss),
             )
 
+    def run_on_reach(self, distance: float, reach: float, allowed: float) -> None:
+        """Raise BrokenPromise if the nearest answer is less far away than the ball around it must be deep."""
+        if distance < reach - 2 * allowed:
+            raise BrokenPromise(
+                f"an answer only {distance:.6g} away from its question leaves no room for the declared radius: the ball around it "
+                f"needs {reach:.6g}. The radius, or the norm of the ball, is another one",
+                fact="Robust",
+                excess=reach - distance,
+            )
+
     def _culprit(self, normal: FloatArray, log: QueryLog | None) -> tuple[int | None, float]:
         if log is None:
             return None, self._length - float(np.asarray(self._steps) @ normal)

@@ -96,6 +96,8 @@ def extract_by_cone(
     )
     if system.ask.size or gap is not None or first.on_plane:
         check.run(normal, error.dual, session.log)
+    if gap is None:  # D(x) ≥ ρ‖a‖*_N2 everywhere, and no question was nearer to the plane than the first
+        check.run_on_reach(first.distance, reach, offset_bound)
     for z in first.on_plane:
         reached = error.dual * float(norm(z - first.point)) + answer_error(norm, first.tolerance, z, z)
         check.run_on_plane("the answer to a start on the plane", float(normal @ z) - offset, reached + offset_bound)
