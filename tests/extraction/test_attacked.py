@@ -171,7 +171,11 @@ def test_a_declared_radius_that_leaves_no_room_is_refuted(distance: str) -> None
     found = ox.extract(ox.Published(plain, claimed), rng=0)
     assert found.hyperplane.is_equivalent(model)
     assert any("set aside" in note for note in found.assumptions)
-    for robustness in ("l1", "l2", "linf"):  # a service that keeps its promise is believed, from a start on the plane too
+    for robustness in (
+        "l1",
+        "l2",
+        "linf",
+    ):  # a service that keeps its promise is believed, from a start on the plane too
         kept = ox.ModelOracle(model, ox.Mechanism(distance, robustness=robustness, radius=1.0))
         for start in ([0.0, 0.0, 0.0], [0.5, 0.0, 0.0]):
             assert ox.extract(kept, strategy="cone", start=start, rng=0).hyperplane.is_equivalent(model)

@@ -9,13 +9,14 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import ArrayLike
 
-from overexplain.errors import ExtractionFailed, InvalidInput, NoExplanation
+from overexplain.errors import InvalidInput, NoExplanation
 from overexplain.extraction.box import Where
 from overexplain.extraction.imperfect import in_unit_of
 from overexplain.extraction.job import begin
+from overexplain.extraction.paid import as_accuracy, nothing_lost
 from overexplain.extraction.result import Extraction
 from overexplain.extraction.session import Session
-from overexplain.geometry.arrays import FloatArray, as_generator, as_point
+from overexplain.geometry.arrays import FloatArray, as_generator
 from overexplain.geometry.hyperplane import Hyperplane
 from overexplain.oracles.protocol import Oracle
 from overexplain.oracles.scores import ScoreOracle
@@ -110,28 +111,14 @@ def attempted(
     """What `run` finds, scaled like `extract`'s results. Whatever goes wrong, the error's `.log` has every answer that came."""
     from threadpoolctl import threadpool_limits
 
-    wanted = None if accuracy is None else float(as_point([accuracy], 1, "accuracy")[0])
-    if wanted is not None and not wanted > 0:
-        raise InvalidInput(f"accuracy must be positive, got {accuracy!r}")
+    wanted = as_accuracy(accuracy)
     generator = as_generator(rng)
     session = Session(cast(Oracle, oracle), budget, record)
     if session.mechanism is not None:
         session.mechanism.fits(session.dimension)
     origin, where = begin(session, start, bounds, generator)
     attempt = Attempt(session, origin, where, generator, wanted, orient, None if budget is None else int(budget))
-    try:
-        # One thread: these matrices are small, and a seed gives the same digits on every machine of the kind.
-        # Numbers that leave float64's range show as what cannot be solved.
-        with threadpool_limits(1, user_api="blas"), np.errstate(all="ignore"):
-            found = run(attempt)
+    # One thread: these matrices are small, and a seed gives the same digits on every machine of the kind.
+    with nothing_lost(lambda: session.log), threadpool_limits(1, user_api="blas"):
+        found = run(attempt)
         return in_unit_of(None if session.mechanism is None else session.mechanism.distance, found)
-    except (ArithmeticError, np.linalg.LinAlgError) as error:
-        failure = ExtractionFailed(
-            f"the service's numbers are too large, too small or too far apart for float64 ({error}); scale the features"
-        )
-        failure.log = session.log
-        raise failure from error
-    except BaseException as error:  # Ctrl-C too: what was paid for is not lost
-        if getattr(error, "log", None) is None:
-            error.log = session.log  # type: ignore[attr-defined]
-        raise

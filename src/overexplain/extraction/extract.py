@@ -39,11 +39,12 @@ from overexplain.extraction.inexact.warm import extract_by_average, extract_warm
 from overexplain.extraction.job import Job, begin
 from overexplain.extraction.labels.labels import extract_by_labels
 from overexplain.extraction.labels.lowd_meek import extract_by_lowd_meek
+from overexplain.extraction.paid import as_accuracy, nothing_lost
 from overexplain.extraction.paper import extract_as_printed
 from overexplain.extraction.points import extract_by_points
 from overexplain.extraction.result import Extraction
 from overexplain.extraction.session import Progress, Session
-from overexplain.geometry.arrays import as_generator, as_point
+from overexplain.geometry.arrays import as_generator
 from overexplain.geometry.mechanism import Mechanism
 from overexplain.geometry.norms import l2
 from overexplain.oracles.protocol import Oracle
@@ -98,9 +99,7 @@ def extract(
     """
     if strategy not in STRATEGIES:
         raise InvalidInput(f"unknown strategy {strategy!r}; known are {', '.join(STRATEGIES)}")
-    wanted = None if accuracy is None else float(as_point([accuracy], 1, "accuracy")[0])
-    if wanted is not None and not wanted > 0:
-        raise InvalidInput(f"accuracy must be positive, got {accuracy!r}")
+    wanted = as_accuracy(accuracy)
     generator = as_generator(rng)
     session = Session(oracle, budget, record, watch)
     if session.mechanism is not None:
@@ -115,24 +114,13 @@ def extract(
         raise InvalidInput('strategy "paper" asks e^1, e^2, … and a basis wherever they lie: it takes no bounds')
     angle = DEFAULT_ANGLE if wanted is None else wanted
     job = Job(session, angle, origin, where, orient, generator, keeps_start=start is not None)
-    try:
-        with np.errstate(
-            all="ignore"
-        ):  # numbers that leave float64's range show as what cannot be solved or does not fit
+    with nothing_lost(lambda: session.log):
+        try:
             found = _auto(job, wanted) if strategy == "auto" else _NAMED[strategy](job, wanted)
+        except BudgetExhausted as end:
+            end.found = _at_the_end(session, end.found)
+            raise
         return in_unit_of(None if session.mechanism is None else session.mechanism.distance, found)
-    except (ArithmeticError, np.linalg.LinAlgError) as error:
-        failure = ExtractionFailed(
-            f"the service's numbers are too large, too small or too far apart for float64 ({error}); scale the features"
-        )
-        failure.log = session.log
-        raise failure from error
-    except BaseException as error:  # Ctrl-C too: what was paid for is not lost
-        if getattr(error, "log", None) is None:
-            error.log = session.log  # type: ignore[attr-defined]
-        if isinstance(error, BudgetExhausted):
-            error.found = _at_the_end(session, error.found)
-        raise
 
 
 def _at_the_end(session: Session, found: Extraction | None) -> Extraction | None:
