@@ -24,6 +24,7 @@ check: $(VENV)/.checks
 	$(BIN)/python benchmarks/readme_table.py --check
 	$(BIN)/python benchmarks/monitor.py --check
 	$(BIN)/python benchmarks/logs.py --check
+	$(BIN)/python benchmarks/peers.py --check
 	$(BIN)/python docs/write_paper_to_code.py --check
 
 test-system: $(VENV)/.tests
