@@ -276,3 +276,15 @@ def test_a_spread_of_ones_own():
     near = found.questions[1:]
     sizes = np.median(np.abs(near), axis=0)
     assert sizes[1] > 5 * sizes[0] > 25 * sizes[2]
+
+
+def test_displacements_show_the_normal_whatever_the_units() -> None:
+    """Euclidean answers far past the plane, features of very different size: rescaling must not turn the mean displacement."""
+    rng = np.random.default_rng(3)
+    normal = np.array([1.0, -2.0, 0.5, 3.0])
+    X = rng.normal(size=(9, 4)) * [1.0, 100.0, 0.01, 1.0]
+    sides = np.where(X @ normal >= 0, 1, -1)
+    step = -sides * (np.abs(X @ normal) + rng.uniform(0.1, 2.0, 9)) / (normal @ normal)
+    found = best_estimate(X, X + step[:, None] * normal, sides)
+    assert found.name == "mean displacement"
+    assert found.normal @ normal == pytest.approx(np.linalg.norm(normal), rel=1e-12)

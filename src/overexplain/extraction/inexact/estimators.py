@@ -171,16 +171,20 @@ def best_estimate(X: FloatArray, Z: FloatArray, sides: IntArray) -> Estimate:
     spread = np.ptp(np.vstack([X, Z]), axis=0)
     scale = np.exp2(np.round(np.log2(np.where(spread > 0, spread, 1.0))))
     scale = scale if scale.max() > 8 * scale.min() else np.ones(Z.shape[1])
-    found = _candidates(X / scale, Z / scale, sides)
+    found = _candidates(X / scale, Z / scale, sides, scale)
     best = min(found, key=lambda estimate: estimate.angle)
     normal = best.normal / scale
     length = float(np.linalg.norm(normal))
     return Estimate(normal / length, best.offset / length, best.angle, best.name)
 
 
-def _candidates(X: FloatArray, Z: FloatArray, sides: IntArray) -> list[Estimate]:
+def _candidates(X: FloatArray, Z: FloatArray, sides: IntArray, scale: FloatArray) -> list[Estimate]:
+    def mean(X: FloatArray, Z: FloatArray, sides: IntArray) -> FloatArray:
+        """In the features' own units, in which displacements under ℓ2 lie along the normal."""
+        return _unit(scale * displacement_mean(scale * X, scale * Z, sides))
+
     estimators: dict[str, Estimator] = {
-        "mean displacement": displacement_mean,
+        "mean displacement": mean,
         "total least squares": lambda X, Z, sides: _towards_yes(sided_tls(Z, sides), X, Z, sides),
         "least squares along the displacement": ols_along,
         "separator": lambda X, Z, sides: separator(Z, sides, _towards_yes(sided_tls(Z, sides), X, Z, sides)),
@@ -196,7 +200,7 @@ def _candidates(X: FloatArray, Z: FloatArray, sides: IntArray) -> list[Estimate]
         normals[name] = estimator(X, Z, sides)
         errors[name] = split_angle(estimator, X, Z, sides)
     if not normals:
-        only = displacement_mean(X, Z, sides)
+        only = mean(X, Z, sides)
         return [_estimate("mean displacement", only, UNKNOWN_ANGLE, Z, sides)]
     separable = "separator" in normals and _overlap(normals["separator"], Z, sides) <= 0
     plane = normals.get("total least squares")
