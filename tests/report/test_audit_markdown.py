@@ -12,7 +12,7 @@ from markdown_it import MarkdownIt
 from audit_sample import edge_reports, sample_report
 from overexplain.auditing.findings import with_findings
 from overexplain.report import audit_words as words
-from overexplain.report.audit_markdown import _text, render_markdown
+from overexplain.report.audit_markdown import as_text, render_markdown
 from overexplain.report.words import percent
 
 READER = MarkdownIt("commonmark").enable(["table", "strikethrough"])
@@ -113,10 +113,10 @@ def test_hostile_names_are_shown_as_they_are(name):
 @given(st.text(alphabet="ab1 |\\`*_[]()<>&#~$@!-+=.:/{}\"'", max_size=30).filter(str.strip))
 def test_any_text_in_a_cell_or_a_line_is_read_back_as_it_is(text):
     wanted = " ".join(text.split())
-    cells = tables(f"| a | b |\n| --- | --- |\n| {_text(text)} | x |\n")
+    cells = tables(f"| a | b |\n| --- | --- |\n| {as_text(text)} | x |\n")
     assert cells == [[["a", "b"], [wanted, "x"]]]
-    assert shown_text(f"Before\n\n{_text(text)}\n") == f"Before\n{wanted}"
-    assert shown_text(f"- {_text(text)}\n") == wanted
+    assert shown_text(f"Before\n\n{as_text(text)}\n") == f"Before\n{wanted}"
+    assert shown_text(f"- {as_text(text)}\n") == wanted
 
 
 def test_the_same_report_gives_the_same_text_ending_in_one_newline():

@@ -7,9 +7,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from overexplain.cli.loading import several_classes
 from overexplain.cli.output import print_json
+from overexplain.errors import UnsupportedModel
 from overexplain.models.coefficients import to_entries
 from overexplain.models.load import load_model
+from overexplain.models.multiclass import MulticlassModel
+from overexplain.models.multiclass import to_entries as multiclass_entries
 from overexplain.models.sandbox import Stored
 from overexplain.models.sniff import Kind, first_bytes, open_regular, sniff
 
@@ -28,7 +32,14 @@ class Request:
 def run_inspect(request: Request) -> None:
     """Load, save if asked to, print."""
     kind = sniff(first_bytes(request.model), request.model)
-    stored = _stored(request, kind)
+    try:
+        stored = _stored(request, kind)
+    except UnsupportedModel:
+        several = several_classes(request.model, request.allow_pickle) if request.threshold is None else None
+        if several is None:
+            raise
+        _run_several(request, kind, several)
+        return
     digest = _sha256(request.model)
     if request.output is not None:
         stored.model.save(request.output)
@@ -40,6 +51,28 @@ def run_inspect(request: Request) -> None:
 
     shown = Inspected(str(request.model), kind, digest, stored.model, stored.notes, stored.checked)
     print_inspected(shown, terminal(), None if request.output is None else str(request.output))
+
+
+def _run_several(request: Request, kind: Kind, model: MulticlassModel) -> None:
+    """The same for a model of several classes."""
+    digest = _sha256(request.model)
+    if request.output is not None:
+        model.save(request.output)
+    if request.as_json:
+        about = {"file": str(request.model), "kind": kind, "sha256": digest, "source": model.source}
+        found: dict[str, Any] = {
+            "dimension": model.dimension,
+            "classes": model.argmax.classes,
+            "checked": None,
+            "notes": [],
+        }
+        print_json({"model": about | found | {"coefficient_file": multiclass_entries(model)}})
+        return
+    from overexplain.report.multiclass_inspected import InspectedClasses, print_classes
+    from overexplain.report.terminal import terminal
+
+    shown = InspectedClasses(str(request.model), kind, digest, model)
+    print_classes(shown, terminal(), None if request.output is None else str(request.output))
 
 
 def _stored(request: Request, kind: Kind) -> Stored:

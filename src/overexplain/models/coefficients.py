@@ -59,7 +59,7 @@ def read_coefficients(path: str | os.PathLike[str], threshold: float | None = No
     path = Path(path)
     content = read_bounded(path, LARGEST)
     with naming(path):
-        return replace(from_entries(_parse(content), threshold), source=SOURCE)
+        return replace(from_entries(parse(content), threshold), source=SOURCE)
 
 
 def from_dict(entries: Mapping[str, Any], threshold: float | None = None) -> LinearModel:
@@ -76,12 +76,18 @@ def from_entries(entries: Any, threshold: float | None) -> LinearModel:
     """The model of the entries, as `from_dict`, with messages that do not say where the entries came from."""
     if not isinstance(entries, Mapping):
         raise InvalidInput(f"a model is a JSON object with coefficients and intercept, got {reprlib.repr(entries)}")
-    _check_keys(entries, _KEYS)
+    if "scores" in entries:
+        raise UnsupportedModel(
+            "this is a model of several classes (it has scores, not coefficients): use load_multiclass"
+        )
+    check_keys(entries, _KEYS)
     for key in ("coefficients", "intercept"):
         if entries.get(key) is None:
             raise InvalidInput(f"the key {key!r} is missing; a model is coefficients·x + intercept (write 0 if none)")
-    _check_version(entries)
-    features, coefficients = _coefficients(entries)
+    check_version(entries)
+    features, coefficients = coefficients_of(entries)
+    if not any(coefficients):
+        raise ZeroNormal("every coefficient is zero: all points would get the same answer, there is no plane")
     intercept = as_number(entries["intercept"], "intercept")
     cuts = {key: as_number(entries[key], key) for key in _CUTS if entries.get(key) is not None}
     if len(cuts) > 1:
@@ -94,7 +100,7 @@ def from_entries(entries: Any, threshold: float | None) -> LinearModel:
     if link == "none" and has_threshold:
         raise InvalidInput('a probability threshold needs "link": "logistic"; a cut on the raw score is called cutoff')
     plane = Hyperplane.from_intercept(coefficients, intercept)
-    raw = LinearModel(plane, features, folded, entries.get("classes"), link, _columns(entries.get("columns")))
+    raw = LinearModel(plane, features, folded, entries.get("classes"), link, columns_of(entries.get("columns")))
     if threshold is not None:
         return raw.with_threshold(threshold)
     return raw.with_cutoff(cuts.get("cutoff", 0.0)) if own is None else raw.with_threshold(own)
@@ -111,17 +117,22 @@ def to_entries(model: LinearModel) -> dict[str, Any]:
         "link": model.link,
         "folded_threshold": model.threshold,
         "classes": None if model.classes is None else list(model.classes),
-        "columns": None if model.columns is None else [_column_entries(column) for column in model.columns],
+        "columns": None if model.columns is None else [column_entries(column) for column in model.columns],
     }
     return {key: value for key, value in entries.items() if value is not None}
 
 
 def write_coefficients(model: LinearModel, path: str | os.PathLike[str]) -> None:
     """Write the coefficient file of a model: a reader sees the old file or the whole new one."""
+    write_entries(to_entries(model), path)
+
+
+def write_entries(entries: Mapping[str, Any], path: str | os.PathLike[str]) -> None:
+    """Write entries of a coefficient file: a reader sees the old file or the whole new one."""
     path = Path(path)
     if path.suffix.lower() != ".json":
         raise InvalidInput(f"{path}: a model is saved as coefficient JSON; give the file a name that ends in .json")
-    text = json.dumps(to_entries(model), indent=2, allow_nan=False) + "\n"
+    text = json.dumps(entries, indent=2, allow_nan=False) + "\n"
     try:
         with replacing(path) as beside, beside.open("x", encoding="utf-8") as file:
             file.write(text)
@@ -140,7 +151,8 @@ def naming(source: object) -> Iterator[None]:
         raise type(error)(f"{source}: {error}") from error.__cause__
 
 
-def _parse(content: bytes) -> Any:
+def parse(content: bytes) -> Any:
+    """What the JSON text of a coefficient file says; InvalidInput if it is none."""
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -167,7 +179,8 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return entries
 
 
-def _check_keys(entries: Mapping[str, Any], known: tuple[str, ...]) -> None:
+def check_keys(entries: Mapping[str, Any], known: tuple[str, ...]) -> None:
+    """Raise InvalidInput for a key that is not known, with the one that was meant, perhaps."""
     unknown = [key for key in entries if key not in known]
     if unknown:
         name = str(unknown[0])
@@ -176,7 +189,8 @@ def _check_keys(entries: Mapping[str, Any], known: tuple[str, ...]) -> None:
         raise InvalidInput(f"unknown key {reprlib.repr(unknown[0])}; {advice}")
 
 
-def _check_version(entries: Mapping[str, Any]) -> None:
+def check_version(entries: Mapping[str, Any]) -> None:
+    """Raise unless the format, where it is named, is this one and not newer."""
     name, version = entries.get("format", FORMAT), entries.get("version", VERSION)
     if name != FORMAT:
         raise UnsupportedModel(f"format is {reprlib.repr(name)}, not {FORMAT!r}: this is another kind of file")
@@ -186,7 +200,7 @@ def _check_version(entries: Mapping[str, Any]) -> None:
         raise UnsupportedModel(f"version {version} is newer than {VERSION}, the newest known; update overexplain")
 
 
-def _coefficients(entries: Mapping[str, Any]) -> tuple[Any, list[float]]:
+def coefficients_of(entries: Mapping[str, Any]) -> tuple[Any, list[float]]:
     """(features or None, coefficients in their order)."""
     features, values = entries.get("features"), entries["coefficients"]
     if isinstance(features, np.ndarray):
@@ -207,12 +221,11 @@ def _coefficients(entries: Mapping[str, Any]) -> tuple[Any, list[float]]:
     coefficients = [as_number(value, "coefficients", key) for key, value in pairs]
     if not coefficients:
         raise InvalidInput("coefficients is empty; a model has at least one feature")
-    if not any(coefficients):
-        raise ZeroNormal("every coefficient is zero: all points would get the same answer, there is no plane")
     return features, coefficients
 
 
-def _columns(entries: Any) -> tuple[Column, ...] | None:
+def columns_of(entries: Any) -> tuple[Column, ...] | None:
+    """The columns that the entry "columns" lists."""
     if entries is None:
         return None
     if not isinstance(entries, (list, tuple)) or not all(isinstance(entry, Mapping) for entry in entries):
@@ -220,13 +233,13 @@ def _columns(entries: Any) -> tuple[Column, ...] | None:
     columns = []
     for i, entry in enumerate(entries):
         with naming(f"columns[{i}]"):
-            _check_keys(entry, tuple(COLUMN_ENTRIES))
+            check_keys(entry, tuple(COLUMN_ENTRIES))
             given: dict[str, Any] = {"name": None, **entry}
             columns.append(Column(**given))
     return tuple(columns)
 
 
-def _column_entries(column: Column) -> dict[str, Any]:
+def column_entries(column: Column) -> dict[str, Any]:
     """The entries of a column, without those that `Column` fills in by itself."""
     entries: dict[str, Any] = {"name": column.name}
     if column.categories is not None:

@@ -51,14 +51,14 @@ class LinearModel:
         if not isinstance(self.hyperplane, Hyperplane):
             raise InvalidInput(f"hyperplane must be a Hyperplane, got {type(self.hyperplane).__name__}")
         if self.features is not None:
-            features = _names(self.features, "features")
+            features = as_names(self.features, "features")
             if len(features) != self.dimension:
                 raise DimensionMismatch(f"{len(features)} features are named, there are {self.dimension} coefficients")
             object.__setattr__(self, "features", features)
         if self.columns is not None:
             object.__setattr__(self, "columns", check_columns(self.columns, self.features))
         if self.classes is not None:
-            classes = _names(self.classes, "classes")
+            classes = as_names(self.classes, "classes")
             if len(classes) != 2:
                 raise InvalidInput(f"classes must be two names, that of No and that of Yes, got {list(classes)}")
             object.__setattr__(self, "classes", classes)
@@ -138,7 +138,7 @@ def as_probability(value: Any, name: str = "threshold") -> float:
     return float(value)
 
 
-def _names(values: Any, key: str) -> tuple[str, ...]:
+def as_names(values: Any, key: str) -> tuple[str, ...]:
     """The names as a tuple of texts, if each stands there once."""
     if isinstance(values, str) or not isinstance(values, Sequence):
         raise InvalidInput(f"{key} must be a list of names, got {values!r}")

@@ -1,4 +1,4 @@
-"""`load_model`: the one door for stored and fitted models."""
+"""`load_model` and `load_multiclass`: the doors for stored and fitted models, of Yes and No and of several classes."""
 
 from __future__ import annotations
 
@@ -6,12 +6,17 @@ import os
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from overexplain.errors import InvalidInput, UnsupportedModel
+from overexplain.geometry.argmax import ArgmaxModel
 from overexplain.geometry.hyperplane import Hyperplane
-from overexplain.models.coefficients import from_dict, read_coefficients
+from overexplain.models.coefficients import from_dict, naming, read_coefficients
 from overexplain.models.linear import LinearModel
+from overexplain.models.multiclass import MulticlassModel, from_linear, multiclass_of, read_multiclass
+
+if TYPE_CHECKING:
+    from overexplain.models.sniff import Kind
 
 READ = "coefficient files (.json, .csv), scikit-learn models as .skops, ONNX files (.onnx)"
 
@@ -56,15 +61,69 @@ def load_model(object_or_path: Any, *, threshold: float | None = None, allow_pic
     )
 
 
-def _from_file(path: Path, threshold: float | None, allow_pickle: bool) -> LinearModel:
+def load_multiclass(object_or_path: Any, *, allow_pickle: bool = False) -> MulticlassModel:
+    """The linear model of several classes in a file, a dict or a fitted scikit-learn classifier; one of Yes and No has two.
+
+    object_or_path  a path: a coefficient file (.json) with scores, .skops, or what `load_model` reads. Or a dict of the entries
+                    of a coefficient file, a fitted linear classifier of scikit-learn with one score for each class (logistic
+                    regression, LinearSVC, ridge, SGD, perceptron, discriminant analysis, OneVsRestClassifier over such; also
+                    at the end of a Pipeline), an ArgmaxModel, or whatever else `load_model` takes
+    allow_pickle    also read pickles (.pkl, .joblib): opening one runs whatever code is in it, only for files of your own
+
+    >>> rows = [{"class": "low", "coefficients": {"age": -1}, "intercept": 2}, {"class": "high", "coefficients": {"age": 1},
+    ...         "intercept": 0}, {"class": "middle", "coefficients": {"age": 0}, "intercept": 3}]
+    >>> model = load_multiclass({"scores": rows})
+    >>> model.features, model.classes[model.argmax.label([2.0])]
+    (('age',), 'middle')
+    """
+    model = object_or_path
+    if isinstance(model, (str, os.PathLike)):
+        return _multiclass_from_file(Path(os.fsdecode(model)), allow_pickle)
+    if isinstance(model, MulticlassModel):
+        return model
+    if isinstance(model, ArgmaxModel):
+        return MulticlassModel(model, source="scores")
+    if isinstance(model, Mapping):
+        with naming("the model dict"):
+            return replace(multiclass_of(model), source="coefficients")
+    packages = {cls.__module__.partition(".")[0] for cls in type(model).__mro__}
+    if "statsmodels" not in packages and (hasattr(model, "coef_") or "sklearn" in packages):
+        from overexplain.models.sklearn_multiclass import multiclass_from_sklearn
+
+        return multiclass_from_sklearn(model)
+    return from_linear(load_model(model))
+
+
+def _multiclass_from_file(path: Path, allow_pickle: bool) -> MulticlassModel:
+    kind = _kind(path, allow_pickle)
+    if kind == "json":
+        return read_multiclass(path)
+    if kind == "skops":
+        from overexplain.models.skops import read_multiclass_skops
+
+        return read_multiclass_skops(path)
+    if kind == "pickle" and allow_pickle:
+        from overexplain.models.pickles import read_multiclass_pickle
+
+        return read_multiclass_pickle(path)
+    return from_linear(_from_file(path, None, allow_pickle))
+
+
+def _kind(path: Path, allow_pickle: bool) -> Kind:
+    """What kind of file it is, by its content; a pickle that is not allowed is one whether it is there or not."""
     from overexplain.models.sniff import first_bytes, sniff
 
     try:
-        kind = sniff(first_bytes(path), path)
+        return sniff(first_bytes(path), path)
     except InvalidInput:
         kind = sniff(b"", path)
-        if kind != "pickle" or allow_pickle:  # a pickle is refused whether it is there or not
+        if kind != "pickle" or allow_pickle:
             raise
+        return kind
+
+
+def _from_file(path: Path, threshold: float | None, allow_pickle: bool) -> LinearModel:
+    kind = _kind(path, allow_pickle)
     if kind == "json":
         return read_coefficients(path, threshold)
     if kind == "csv":

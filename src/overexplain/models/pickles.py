@@ -10,7 +10,8 @@ from typing import Any
 
 from overexplain.errors import UnsupportedModel
 from overexplain.models.linear import LinearModel
-from overexplain.models.sandbox import LARGEST_FILE, Stored, read_in_child
+from overexplain.models.multiclass import MulticlassModel
+from overexplain.models.sandbox import LARGEST_FILE, Stored, read_in_child, read_multiclass_in_child
 from overexplain.models.sniff import read_bounded, shown
 
 
@@ -23,6 +24,11 @@ def read_pickle(
     memory and time, which sends back numbers only; it may still do what its user may do, so allow it for files you made.
     """
     return stored_pickle(path, threshold, allow_pickle).model
+
+
+def read_multiclass_pickle(path: str | os.PathLike[str]) -> MulticlassModel:
+    """The linear model of several classes (or of two) in a pickle or joblib file, which is run in a child process."""
+    return read_multiclass_in_child("pickle", read_bounded(path, LARGEST_FILE), path)
 
 
 def stored_pickle(path: str | os.PathLike[str], threshold: float | None = None, allow_pickle: bool = False) -> Stored:

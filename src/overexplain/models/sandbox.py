@@ -24,6 +24,7 @@ from typing import Any, Final, Literal
 from overexplain.errors import InvalidInput, NotFinite, UnsupportedModel, ZeroNormal
 from overexplain.models.coefficients import from_entries
 from overexplain.models.linear import LinearModel
+from overexplain.models.multiclass import MulticlassModel, multiclass_of
 from overexplain.models.sniff import shown
 
 Task = Literal["skops", "onnx", "pickle"]
@@ -69,6 +70,16 @@ def read_in_child(task: Task, content: bytes, path: str | os.PathLike[str], thre
         return _stored(_answer(_run(task, content, threshold)))
     except InvalidInput as error:
         raise type(error)(f"{shown(path)}: {error}") from error.__cause__
+
+
+def read_multiclass_in_child(task: Task, content: bytes, path: str | os.PathLike[str]) -> MulticlassModel:
+    """The model of several classes (or of two) in the bytes of the file at `path`, read by a child process."""
+    try:
+        answer = _answer(_run(task, content, None))
+        model, source = multiclass_of(answer.get("entries")), answer.get("source")
+    except InvalidInput as error:
+        raise type(error)(f"{shown(path)}: {error}") from error.__cause__
+    return replace(model, source=source[:_LONGEST_MESSAGE]) if isinstance(source, str) and source else model
 
 
 def _run(task: Task, content: bytes, threshold: float | None) -> bytes:

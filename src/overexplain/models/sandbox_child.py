@@ -160,12 +160,16 @@ def _onnx(content: bytes, threshold: float | None) -> dict[str, Any]:
 def _fitted(estimator: Any, threshold: float | None) -> dict[str, Any]:
     """The answer for an object that was opened: it is read as any fitted scikit-learn model is."""
     from overexplain.models.coefficients import to_entries
-    from overexplain.models.load import load_model
+    from overexplain.models.load import load_model, load_multiclass
+    from overexplain.models.multiclass import to_entries as to_multiclass_entries
 
     if isinstance(estimator, (str, bytes, os.PathLike)):
         return _error("UnsupportedModel", f"it holds a {type(estimator).__name__}, not a fitted model")
-    model = load_model(estimator, threshold=threshold)
     checked = "compared with the original's own decision function and predictions on random points"
+    if len(getattr(estimator, "classes_", ())) > 2:  # whoever asked for Yes and No is told by these entries
+        several = load_multiclass(estimator)
+        return {"entries": to_multiclass_entries(several), "source": several.source, "notes": [], "checked": checked}
+    model = load_model(estimator, threshold=threshold)
     return {"entries": to_entries(model), "source": model.source, "notes": [], "checked": checked}
 
 

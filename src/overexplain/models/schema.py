@@ -79,6 +79,27 @@ ENTRIES: Final[dict[str, dict[str, Any]]] = {
     },
 }
 
+SCORE_ENTRIES: Final[dict[str, dict[str, Any]]] = {
+    "class": {"type": ["string", "null"], "description": "the name of the class; of all classes or of none"},
+    "coefficients": {**ENTRIES["coefficients"], "description": "of the features, in order, or by name"},
+    "intercept": ENTRIES["intercept"],
+}
+
+MULTICLASS_ENTRIES: Final[dict[str, dict[str, Any]]] = {
+    **{key: ENTRIES[key] for key in ("format", "version", "features", "columns")},
+    "scores": {
+        "type": "array",
+        "items": {
+            "type": "object",
+            "properties": SCORE_ENTRIES,
+            "required": ["coefficients", "intercept"],
+            "additionalProperties": False,
+        },
+        "minItems": 2,
+        "description": "a model of several classes: one score for each, the largest decides, the first if they tie",
+    },
+}
+
 _ONE_CUT: Final = [
     {"not": {"required": [first, second], "properties": {first: {"type": "number"}, second: {"type": "number"}}}}
     for first, second in (("threshold", "cutoff"), ("threshold", "folded_threshold"), ("cutoff", "folded_threshold"))
@@ -87,13 +108,18 @@ _ONE_CUT: Final = [
 
 def model_schema() -> dict[str, Any]:
     """The JSON Schema (draft 2020-12) of a coefficient file, as published in docs/schemas/model.schema.json."""
+    only_binary = [key for key in ENTRIES if key not in MULTICLASS_ENTRIES]
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "A linear model as overexplain reads and writes it",
-        "description": "Yes where coefficients·x + intercept ≥ the cut: cutoff, or logit(threshold), or 0",
+        "description": "Yes where coefficients·x + intercept ≥ the cut: cutoff, or logit(threshold), or 0. "
+        "With scores instead: the class with the largest score",
         "type": "object",
-        "properties": ENTRIES,
-        "required": ["coefficients", "intercept"],
+        "properties": {**ENTRIES, "scores": MULTICLASS_ENTRIES["scores"]},
+        "oneOf": [
+            {"required": ["coefficients", "intercept"], "not": {"required": ["scores"]}},
+            {"required": ["scores"], "not": {"anyOf": [{"required": [key]} for key in only_binary]}},
+        ],
         "additionalProperties": False,
         "allOf": _ONE_CUT,
     }

@@ -94,7 +94,7 @@ def _read_classifier(classifier: Any) -> tuple[FloatArray, float, tuple[Any, Any
     if np.size(classifier.classes_) != 2 or len(coefficients) != 1 or len(intercept) != 1:
         raise UnsupportedModel(
             f"the {name} has {np.size(classifier.classes_)} classes and {len(coefficients)} rows of coefficients; "
-            "only two classes with one plane between them can be read"
+            "only two classes with one plane between them can be read as Yes and No. load_multiclass reads several classes"
         )
     no, yes = np.asarray(classifier.classes_).tolist()
     return as_point(coefficients[0], name=f"coef_ of the {name}"), float(intercept[0]), (no, yes)

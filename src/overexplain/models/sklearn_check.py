@@ -14,6 +14,7 @@ from overexplain.geometry.arrays import BoolArray, FloatArray
 from overexplain.geometry.hyperplane import YES
 from overexplain.models.additive import Additive, Table
 from overexplain.models.linear import LinearModel
+from overexplain.models.multiclass import MulticlassModel
 from overexplain.models.sklearn_parts import class_of
 
 _GAPS = 0.05
@@ -29,7 +30,9 @@ class Trial:
     tolerance: FloatArray
 
     @staticmethod
-    def over(score: Additive, model: LinearModel, names: tuple[str, ...] | None, framed: bool) -> Trial:
+    def over(
+        score: Additive, model: LinearModel | MulticlassModel, names: tuple[str, ...] | None, framed: bool
+    ) -> Trial:
         """A trial over the range that the steps know; `framed`: the original has to be given a data frame."""
         rng = np.random.default_rng(0)
         count = min(256, max(8, 2_000_000 // score.count))  # a wide model must not fill the memory
@@ -112,7 +115,7 @@ def check_score(estimator: Any, model: LinearModel, trial: Trial) -> None:
     if score.shape != (len(trial.rows),):
         raise UnsupportedModel(f"the {class_of(estimator)} gives scores of shape {score.shape}, not one for each row")
     margin = model.hyperplane.margin(trial.rows)
-    _require(np.abs(margin - score) <= trial.tolerance, estimator, "decision_function")
+    require(np.abs(margin - score) <= trial.tolerance, estimator, "decision_function")
 
 
 def check_labels(estimator: Any, model: LinearModel, positive: Any, trial: Trial) -> None:
@@ -120,7 +123,7 @@ def check_labels(estimator: Any, model: LinearModel, positive: Any, trial: Trial
     says_yes = ask(estimator, "predict", trial.inputs) == positive
     margin = model.hyperplane.margin(trial.rows)
     unclear = np.abs(margin) <= 2 * trial.tolerance
-    _require(unclear | (says_yes == (model.hyperplane.labels(trial.rows) == YES)), estimator, "predict")
+    require(unclear | (says_yes == (model.hyperplane.labels(trial.rows) == YES)), estimator, "predict")
 
 
 def gives_sigmoid(estimator: Any, model: LinearModel, trial: Trial) -> bool:
@@ -147,10 +150,11 @@ def check_support_vectors(classifier: Any, coefficients: FloatArray, intercept: 
     dense = np.asarray(vectors.toarray() if hasattr(vectors, "toarray") else vectors, dtype=np.float64)
     margin = dense @ coefficients + intercept
     tolerance = accuracy * (np.abs(dense) @ np.abs(coefficients) + abs(intercept))
-    _require(np.abs(margin - score) <= tolerance, classifier, "decision_function")
+    require(np.abs(margin - score) <= tolerance, classifier, "decision_function")
 
 
-def _require(agrees: BoolArray, estimator: Any, method: str) -> None:
+def require(agrees: BoolArray, estimator: Any, method: str) -> None:
+    """Raise UnsupportedModel unless what was read agrees with the original everywhere."""
     if not agrees.all():
         raise UnsupportedModel(
             f"the plane read from the {class_of(estimator)} contradicts its own {method} on {int((~agrees).sum())} of "

@@ -17,8 +17,12 @@ CLASSIFIERS: Final = (
 )  # fmt: skip
 SCALERS: Final = ("StandardScaler", "MinMaxScaler", "MaxAbsScaler", "RobustScaler")
 STEPS: Final = (*SCALERS, "PCA", "SimpleImputer", "OneHotEncoder", "ColumnTransformer")
+ONE_FOR_EACH: Final = "OneVsRestClassifier"
+"""One classifier of Yes and No for each class; the surest decides."""
 _THRESHOLDS = ("FixedThresholdClassifier", "TunedThresholdClassifierCV")
-_LISTED = frozenset((*CLASSIFIERS, *STEPS, *_THRESHOLDS, "FunctionTransformer", "Pipeline", "FrozenEstimator"))
+_LISTED = frozenset(
+    (*CLASSIFIERS, *STEPS, *_THRESHOLDS, ONE_FOR_EACH, "FunctionTransformer", "Pipeline", "FrozenEstimator")
+)
 
 
 @dataclass(frozen=True)
@@ -39,12 +43,12 @@ class Parts:
         return inner if self.cutter is None else f"{class_of(self.cutter)}({inner})"
 
 
-def take_apart(estimator: Any) -> Parts:
+def take_apart(estimator: Any, listed: tuple[str, ...] = CLASSIFIERS) -> Parts:
     """The parts of a fitted object that ends in a listed classifier; raises UnsupportedModel for others."""
     steps: list[tuple[str, Any]] = []
     cutter = cut_on = None
     inner = estimator
-    while (kind := kind_of(inner)) not in CLASSIFIERS:
+    while (kind := kind_of(inner)) not in listed:
         if kind == "FrozenEstimator":
             inner = inner.estimator
         elif kind in _THRESHOLDS:
@@ -56,13 +60,13 @@ def take_apart(estimator: Any) -> Parts:
             steps += flatten(before)
             inner = last
         else:
-            raise _refused(inner, estimator)
+            raise _refused(inner, estimator, listed)
     return Parts(inner, tuple(steps), cutter, cut_on)
 
 
-def _refused(inner: Any, estimator: Any) -> UnsupportedModel:
+def _refused(inner: Any, estimator: Any, listed: tuple[str, ...]) -> UnsupportedModel:
     what = class_of(inner) if inner is estimator else f"{class_of(estimator)} that ends in {class_of(inner)}"
-    advice = f"read are {', '.join(CLASSIFIERS)}, alone or at the end of a Pipeline of {', '.join(STEPS)}"
+    advice = f"read are {', '.join(listed)}, alone or at the end of a Pipeline of {', '.join(STEPS)}"
     if hasattr(inner, "best_estimator_"):
         advice = "give its best_estimator_"
     return UnsupportedModel(f"{what} is not on the list of linear classifiers: {advice}")

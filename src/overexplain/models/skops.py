@@ -17,7 +17,8 @@ from typing import Any, Final
 
 from overexplain.errors import InvalidInput, UnsupportedModel
 from overexplain.models.linear import LinearModel
-from overexplain.models.sandbox import LARGEST_FILE, Stored, read_in_child
+from overexplain.models.multiclass import MulticlassModel
+from overexplain.models.sandbox import LARGEST_FILE, Stored, read_in_child, read_multiclass_in_child
 from overexplain.models.sandbox_zip import BadArchive, check_archive, entry_head
 from overexplain.models.sniff import read_bounded, shown
 
@@ -37,7 +38,7 @@ _NODES: Final[dict[str, tuple[str, ...]]] = {
     "NdArrayNode": ("numpy.",),
     "ObjectNode": (
         "sklearn.linear_model.", "sklearn.svm.", "sklearn.discriminant_analysis.", "sklearn.pipeline.", "sklearn.frozen.",
-        "sklearn.preprocessing.", "sklearn.compose.", "sklearn.decomposition.", "sklearn.impute.",
+        "sklearn.preprocessing.", "sklearn.compose.", "sklearn.multiclass.", "sklearn.decomposition.", "sklearn.impute.",
         "sklearn.model_selection._classification_threshold.",
     ),
     "LossNode": ("sklearn._loss.", "sklearn.linear_model._sgd_fast."),
@@ -54,8 +55,18 @@ def read_skops(path: str | os.PathLike[str], threshold: float | None = None) -> 
     return stored_skops(path, threshold).model
 
 
+def read_multiclass_skops(path: str | os.PathLike[str]) -> MulticlassModel:
+    """The linear model of several classes (or of two) in a skops file. Needs the extra `skops`."""
+    return read_multiclass_in_child("skops", _checked(path), path)
+
+
 def stored_skops(path: str | os.PathLike[str], threshold: float | None = None) -> Stored:
     """As `read_skops`, with what there is to say about the file."""
+    return read_in_child("skops", _checked(path), path, threshold)
+
+
+def _checked(path: str | os.PathLike[str]) -> bytes:
+    """The content of the file, if the archive and its schema are such as linear models have."""
     content = read_bounded(path, LARGEST_FILE)
     try:
         check_archive(content, _ENDINGS)
@@ -64,7 +75,7 @@ def stored_skops(path: str | os.PathLike[str], threshold: float | None = None) -
         raise UnsupportedModel(f"{shown(path)}: not a skops file that can be read: {error}") from None
     except InvalidInput as error:
         raise type(error)(f"{shown(path)}: {error}") from None
-    return read_in_child("skops", content, path, threshold)
+    return content
 
 
 def open_skops(content: bytes, raise_fence: Callable[..., None]) -> Any:
@@ -83,7 +94,7 @@ def open_skops(content: bytes, raise_fence: Callable[..., None]) -> Any:
     import sklearn.pipeline  # noqa: F401  (what is imported now need not be imported behind the fence)
 
     import overexplain.models.load
-    import overexplain.models.sklearn  # noqa: F401
+    import overexplain.models.sklearn_multiclass  # noqa: F401
 
     raise_fence(unpickling=False)
     check_schema(content)

@@ -21,12 +21,16 @@ Cells = Sequence[str]
 
 def render_markdown(report: AuditReport) -> str:
     """The whole report; the same report gives the same text."""
-    blocks = [f"_{_text(words.eyebrow(report))}_", f"# {_text(words.title(report))}", _text(words.lead(report))]
-    blocks += [f"**{words.gate_outcome(gate)}.** {_text(words.gate_sentence(report, gate))}" for gate in report.gates]
+    blocks = [f"_{as_text(words.eyebrow(report))}_", f"# {as_text(words.title(report))}", as_text(words.lead(report))]
+    blocks += [f"**{words.gate_outcome(gate)}.** {as_text(words.gate_sentence(report, gate))}" for gate in report.gates]
     blocks += [*_numbers(report), *_curve(report), *_maps(report), *_known(report), *_defences(report)]
-    blocks += [f"## {_text(words.heading(report, 'premises'))}", *_paragraphs(report, "premises")]
-    blocks.append(_table(("", ""), words.premises(report)))
-    blocks += [*_verify(report), f"## {_text(words.heading(report, 'glossary'))}", _table(("", ""), words.glossary())]
+    blocks += [f"## {as_text(words.heading(report, 'premises'))}", *_paragraphs(report, "premises")]
+    blocks.append(as_table(("", ""), words.premises(report)))
+    blocks += [
+        *_verify(report),
+        f"## {as_text(words.heading(report, 'glossary'))}",
+        as_table(("", ""), words.glossary()),
+    ]
     return "\n\n".join(block for block in blocks if block) + "\n"
 
 
@@ -34,12 +38,12 @@ def _numbers(report: AuditReport) -> list[str]:
     lines = []
     for number in words.three_numbers(report):
         shown = f"{number.text} {number.unit}".strip()
-        lines.append(f"- **{_text(shown)}** {_text(number.label)}. {_text(number.detail)}")
+        lines.append(f"- **{as_text(shown)}** {as_text(number.label)}. {as_text(number.detail)}")
     return ["\n".join(lines)]
 
 
 def _curve(report: AuditReport) -> list[str]:
-    blocks = [f"## {_text(words.heading(report, 'curve'))}", *_paragraphs(report, "curve")]
+    blocks = [f"## {as_text(words.heading(report, 'curve'))}", *_paragraphs(report, "curve")]
     tables = (
         ("all", "Median share of decisions determined"),
         ("denied", "The same from letters to the denied, pooled"),
@@ -55,7 +59,7 @@ def _curve(report: AuditReport) -> list[str]:
         caption += (
             f"; in brackets, where it differs, the range that holds 8 of 10 orders. {judged} never asked, {orders}."
         )
-        blocks += [caption, _table(head, rows)]
+        blocks += [caption, as_table(head, rows)]
     found = [words.finding_sentence(report, finding) for finding in report.findings]
     return [*blocks, *_list("### What this means", found)]
 
@@ -77,7 +81,7 @@ def _maps(report: AuditReport) -> list[str]:
         for one in report.maps
         for p in one.panels
     ]
-    blocks = [f"## {_text(words.heading(report, 'map'))}", *_paragraphs(report, "map")[:1], _table(head, rows)]
+    blocks = [f"## {as_text(words.heading(report, 'map'))}", *_paragraphs(report, "map")[:1], as_table(head, rows)]
     first = report.maps[0]
     asked = ("Question", tidy(first.across), tidy(first.up), "Decision", "Explanation")
     points = [
@@ -85,7 +89,7 @@ def _maps(report: AuditReport) -> list[str]:
         for i, q in enumerate(first.questions, 1)
     ]
     note = "The questions of the first map, made up; no row of any applicant is shown."
-    return [*blocks, _text(words.figure_caption(report, "map")), note, _table(asked, points)]
+    return [*blocks, as_text(words.figure_caption(report, "map")), note, as_table(asked, points)]
 
 
 def _pair(one: Map) -> str:
@@ -97,7 +101,7 @@ def _led(explanation: tuple[float, float] | None) -> str:
 
 
 def _known(report: AuditReport) -> list[str]:
-    blocks = [f"## {_text(words.heading(report, 'known'))}", *_paragraphs(report, "known")]
+    blocks = [f"## {as_text(words.heading(report, 'known'))}", *_paragraphs(report, "known")]
     if not report.known:
         return blocks
     head = ("Service", "Needed", "Explanations", "Decisions", "Minimum", "Paper", "Method", "Angle error", "Alike")
@@ -114,7 +118,7 @@ def _known(report: AuditReport) -> list[str]:
             _percent(row.agreement),
         )
         rows.append((name, needed, _count(row.explanations), _count(row.labels), least, paper, *measured))
-    return [*blocks, _text(words.figure_caption(report, "known")), _table(head, rows)]
+    return [*blocks, as_text(words.figure_caption(report, "known")), as_table(head, rows)]
 
 
 def _failed(row: UntilKnown) -> str:
@@ -123,7 +127,7 @@ def _failed(row: UntilKnown) -> str:
 
 def _defences(report: AuditReport) -> list[str]:
     found = report.defences
-    blocks = [f"## {_text(words.heading(report, 'defences'))}", *_paragraphs(report, "defences")]
+    blocks = [f"## {as_text(words.heading(report, 'defences'))}", *_paragraphs(report, "defences")]
     if found is not None and found.rows:
         head = (
             "Defence",
@@ -146,7 +150,7 @@ def _defences(report: AuditReport) -> list[str]:
             )
             for row in found.rows
         ]
-        blocks += [_text(words.figure_caption(report, "defences")), _table(head, rows)]
+        blocks += [as_text(words.figure_caption(report, "defences")), as_table(head, rows)]
     advised = [words.advice_sentence(report, finding) for finding in report.advice]
     return [*blocks, *_list("### What to do", advised)]
 
@@ -159,7 +163,7 @@ def _cost(cost: Cost, row: Defence, limit: int) -> str:
 
 
 def _verify(report: AuditReport) -> list[str]:
-    blocks = [f"## {_text(words.heading(report, 'verify'))}", *_paragraphs(report, "verify")]
+    blocks = [f"## {as_text(words.heading(report, 'verify'))}", *_paragraphs(report, "verify")]
     if report.proof is not None and report.maps:
         proof, first = report.proof, report.maps[0]
         head = ("Answered case", "Weight", tidy(first.across), tidy(first.up))
@@ -167,7 +171,7 @@ def _verify(report: AuditReport) -> list[str]:
         rows = [
             (f"Question {row.question}, answered {answers[row.label]}", row.weight, row.x, row.y) for row in proof.rows
         ]
-        blocks.append(_table(head, [*rows, ("Sum: the case in question", "1", proof.x, proof.y)]))
+        blocks.append(as_table(head, [*rows, ("Sum: the case in question", "1", proof.x, proof.y)]))
     made, subject = report.provenance, report.subject
     packages = ", ".join(f"{tidy(name)} {tidy(version)}" for name, version in made.packages.items())
     facts = [
@@ -178,19 +182,20 @@ def _verify(report: AuditReport) -> list[str]:
         ("Data, SHA-256", f"{tidy(subject.data_sha256, LONGEST_CELL)} ({counted(subject.cases, 'case')})"),
         *((f"Service {service.id}", tidy(service.spec, LONGEST_CELL)) for service in report.services),
     ]
-    return [*blocks, _table(("", ""), facts)]
+    return [*blocks, as_table(("", ""), facts)]
 
 
 def _paragraphs(report: AuditReport, section: Any) -> list[str]:
-    return [_text(text) for text in words.paragraphs(report, section)]
+    return [as_text(text) for text in words.paragraphs(report, section)]
 
 
 def _list(heading: str, sentences: Sequence[str]) -> list[str]:
-    return [heading, "\n".join(f"- {_text(sentence)}" for sentence in sentences)] if sentences else []
+    return [heading, "\n".join(f"- {as_text(sentence)}" for sentence in sentences)] if sentences else []
 
 
-def _table(head: Cells, rows: Iterable[Cells]) -> str:
-    lines = [f"| {' | '.join(map(_text, cells))} |" for cells in (head, *rows)]
+def as_table(head: Cells, rows: Iterable[Cells]) -> str:
+    """A table whose cells stay text."""
+    lines = [f"| {' | '.join(map(as_text, cells))} |" for cells in (head, *rows)]
     return "\n".join([lines[0], "| --- " * len(head) + "|", *lines[1:]])
 
 
@@ -202,12 +207,12 @@ def _percent(share: float | None) -> str:
     return "–" if share is None else percent(share)
 
 
-def _text(text: str) -> str:
+def as_text(text: str) -> str:
     r"""A text in which no character means anything to Markdown or HTML, on one line.
 
-    >>> _text("a|b <script> [x](https://y) `c`")
+    >>> as_text("a|b <script> [x](https://y) `c`")
     'a\\|b &lt;script&gt; \\[x\\](https&#58;//y) \\`c\\`'
-    >>> _text("1. one"), _text("- one"), _text("x_1")
+    >>> as_text("1. one"), as_text("- one"), as_text("x_1")
     ('1\\. one', '\\- one', 'x\\_1')
     """
     escaped = _SIGNS.sub(lambda sign: _AS_ENTITY.get(sign[0], f"\\{sign[0]}"), " ".join(text.split()))

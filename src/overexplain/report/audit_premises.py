@@ -100,7 +100,11 @@ def _services(report: AuditReport) -> str:
 def _cases(report: AuditReport) -> str:
     subject = report.subject
     left = f" {subject.cases_left_out:,} more were left out." if subject.cases_left_out else ""
-    return f"{subject.cases:,} ({tidy(subject.data)}); the model answers {percent(subject.yes_share)} of them with Yes.{left}"
+    drawn = ""
+    if subject.cases_drawn:
+        left, drawn = "", f", drawn at random from {subject.cases + subject.cases_left_out:,} rows"
+    yes = f"the model answers {percent(subject.yes_share)} of them with Yes"
+    return f"{subject.cases:,} ({tidy(subject.data)}{drawn}); {yes}.{left}"
 
 
 def _determined(report: AuditReport) -> str:

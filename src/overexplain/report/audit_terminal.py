@@ -35,15 +35,15 @@ class Group:
 
 def print_audit(report: AuditReport, console: Console) -> None:
     """Print the whole report as text; names are shortened so that no line is wider than 80 columns."""
-    console.print(_plain(title(report)) + ".", style="bold", soft_wrap=True)
+    console.print(plain(title(report)) + ".", style="bold", soft_wrap=True)
     for gate in report.gates:
         verdict = "GATE PASSED" if gate.passed else "GATE FAILED"
-        lines = _hanging(f"{verdict}  {_plain(gate_line(gate))}", 13)
+        lines = hanging(f"{verdict}  {plain(gate_line(gate))}", 13)
         console.print(lines, style=None if gate.passed else "bold", soft_wrap=True)
     _print_numbers(report, console)
-    _print_table(*_services(report), console=console)
+    print_table(*_services(report), console=console)
     if report.defences is not None and report.defences.rows:
-        _print_table(*_defences(report), console=console)
+        print_table(*_defences(report), console=console)
     if notes := _notes(report):
         console.print()
         for note in notes:
@@ -59,7 +59,7 @@ def _print_numbers(report: AuditReport, console: Console) -> None:
     width = max(6, *(len(text) for text in shown))
     for number, text in zip(numbers, shown, strict=True):
         brief = f" ({number.brief})" if number.brief else ""
-        console.print(_hanging(f"{text:>{width}}    {_plain(number.label + brief)}", width + 4), soft_wrap=True)
+        console.print(hanging(f"{text:>{width}}    {plain(number.label + brief)}", width + 4), soft_wrap=True)
 
 
 def _services(report: AuditReport) -> tuple[list[Group], Row, list[Row]]:
@@ -110,7 +110,7 @@ def _shares(report: AuditReport, id: str, counts: Sequence[int]) -> Row:
 
 def _marked(service: AuditedService) -> str:
     """The short name; what was asked for is marked, and the mark survives shortening (`_fitted`)."""
-    return _plain(service.short) + _MARK * (service.role != "comparison")
+    return plain(service.short) + _MARK * (service.role != "comparison")
 
 
 _MARK = "  audited"
@@ -120,11 +120,11 @@ def _defences(report: AuditReport) -> tuple[list[Group], Row, list[Row]]:
     found = report.defences
     assert found is not None
     unanswered = any(row.unanswered for row in found.rows)
-    name = f"defence of {_plain(report.service(found.service).spec)}"
+    name = f"defence of {plain(report.service(found.service).spec)}"
     head: Row = (name, "explained", "+ decisions", "length", "invalid", *["none"] * unanswered)
     rows = [
         (
-            _plain(row.short),
+            plain(row.short),
             _cost(row.explained, row, found.limit),
             _cost(row.with_labels, row, found.limit),
             "-" if row.length is None else _times(row.length),
@@ -166,7 +166,7 @@ def _notes(report: AuditReport) -> list[str]:
     return notes
 
 
-def _print_table(over: Sequence[Group], head: Row, rows: list[Row], console: Console) -> None:
+def print_table(over: Sequence[Group], head: Row, rows: list[Row], console: Console) -> None:
     """Print names on the left, numbers on the right; `over` stands above the head."""
     widths = [max(len(row[i]) for row in (head, *rows)) for i in range(1, len(head))]
     name = min(WIDEST_NAME, max(len(row[0]) for row in (head, *rows)))
@@ -208,13 +208,13 @@ def _fitted(name: str, width: int) -> str:
     return name[: max(1, width - 3 - len(mark))].rstrip(" ,;") + "..." + mark
 
 
-def _hanging(text: str, indent: int) -> str:
+def hanging(text: str, indent: int) -> str:
     """The text in 80 columns, further lines indented; its first line keeps its own spaces."""
     first, rest = text[:indent], text[indent:]
     wrapped = textwrap.wrap(rest, WIDTH - indent, break_on_hyphens=False) or [""]
     return first + f"\n{' ' * indent}".join(wrapped)
 
 
-def _plain(text: str) -> str:
+def plain(text: str) -> str:
     """A text in characters that every terminal has, each one column wide."""
     return tidy(text, WIDTH * 4).replace("…", "...").encode("ascii", "replace").decode()

@@ -40,9 +40,13 @@ def print_inspected(found: Inspected, console: Console, saved: str | None = None
     model = found.model
     console.print(f"A linear model of {counted(model.dimension, 'feature')}.", style="bold")
     console.print()
-    lines = [("file", plain(found.file)), ("sha256", found.sha256), ("kind", _kind(found))]
+    lines = [
+        ("file", plain(found.file)),
+        ("sha256", found.sha256),
+        ("kind", kind_in_words(found.kind, model.source)),
+    ]
     if model.classes is not None:
-        lines.append(("classes", f"No is {_short(model.classes[0])}, Yes is {_short(model.classes[1])}"))
+        lines.append(("classes", f"No is {short_name(model.classes[0])}, Yes is {short_name(model.classes[1])}"))
     lines.append(("Yes where", _cut(model)))
     lines += _groups(model)
     lines += _coefficients(model)
@@ -59,9 +63,9 @@ def plain(text: str) -> str:
     return "".join(c if c.isprintable() else "�" for c in text)
 
 
-def _kind(found: Inspected) -> str:
-    kind = _KINDS.get(found.kind, found.kind)
-    source = found.model.source
+def kind_in_words(kind: str, source: str | None) -> str:
+    """What kind of file, and of which model if it says so."""
+    kind = _KINDS.get(kind, kind)
     return kind if source is None or source.lower() in kind.lower() else f"{kind}, {plain(source)}"
 
 
@@ -75,7 +79,7 @@ def _cut(model: LinearModel) -> str:
 
 def _groups(model: LinearModel) -> list[tuple[str, str]]:
     groups = [column for column in model.columns or () if column.categories is not None]
-    shown = [f"{_short(column.name)} ({counted(len(column.categories or ()), 'value')})" for column in groups[:5]]
+    shown = [f"{short_name(column.name)} ({counted(len(column.categories or ()), 'value')})" for column in groups[:5]]
     rest = [f"{len(groups) - 5} more"] if len(groups) > 5 else []
     return [("categories", ", ".join(shown + rest))] if groups else []
 
@@ -85,7 +89,7 @@ def _coefficients(model: LinearModel) -> list[tuple[str, str]]:
     normal = model.hyperplane.normal
     names = model.features or [f"x{i}" for i in range(model.dimension)]
     order = sorted(range(model.dimension), key=lambda i: -abs(float(normal[i])))[:MOST_COEFFICIENTS]
-    lines = [f"{float(normal[i]):+12.6g}  {_short(names[i])}" for i in order]
+    lines = [f"{float(normal[i]):+12.6g}  {short_name(names[i])}" for i in order]
     rest = model.dimension - len(order)
     if rest:
         zero = int((normal == 0).sum())
@@ -93,7 +97,7 @@ def _coefficients(model: LinearModel) -> list[tuple[str, str]]:
     return [("" if k else "coefficients", line) for k, line in enumerate(lines)]
 
 
-def _short(name: str) -> str:
+def short_name(name: str, longest: int = _LONGEST_NAME) -> str:
     """A name as it can stand in a line; a long one is cut."""
     name = plain(name)
-    return name if len(name) <= _LONGEST_NAME else name[: _LONGEST_NAME - 3] + "..."
+    return name if len(name) <= longest else name[: longest - 3] + "..."

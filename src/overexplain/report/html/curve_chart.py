@@ -104,7 +104,7 @@ def _chart(layout: Layout, series: list[Series], about: str, kind: str, gate: Ga
     def corners(curve: Curve, shares: Sequence[float]) -> list[Point]:
         return [(across(n), up(share)) for n, share in zip(curve.answers, shares, strict=True)]
 
-    parts = _axes(layout, across, up, most)
+    parts = axes(layout, across, up, most)
     edges = [corners(s.curve, shares) for s in series if s.is_audited for shares in (s.curve.high, s.curve.low)]
     parts += [_band(edges[0], edges[1])] if edges else []
     named = []
@@ -136,7 +136,7 @@ def _chart(layout: Layout, series: list[Series], about: str, kind: str, gate: Ga
     parts.append(_cursor(layout, series))
     area = (layout.left + 4, layout.top + 4, layout.right, layout.bottom - 5)
     for placed in place_names(names, area, (area[2] - area[0]) * layout.longest, edges):
-        parts += _named(placed)
+        parts += written_name(placed)
     plot = layout.left - 10, 0.0
     parts.append(rectangle(plot, layout.right - layout.left + 20, layout.bottom, "hit", fill="transparent"))
     size = layout.width, layout.height
@@ -145,7 +145,8 @@ def _chart(layout: Layout, series: list[Series], about: str, kind: str, gate: Ga
     return picture(parts, size, about, f"{kind}-title-{layout.style}", f"{layout.style} {kind}", **data)
 
 
-def _axes(layout: Layout, across: Scale, up: Scale, most: int) -> list[str]:
+def axes(layout: Layout, across: Scale, up: Scale, most: int) -> list[str]:
+    """Shares upwards, answers to the right."""
     parts = []
     for share in (0.0, 0.2, 0.4, 0.6, 0.8, 1.0):
         words = "100 %" if share == 1 else f"{100 * share:.0f}"
@@ -172,7 +173,8 @@ def _cursor(layout: Layout, series: list[Series]) -> str:
     return element("g", element("line", y1=layout.top, y2=layout.bottom) + dots, class_="cur", visibility="hidden")
 
 
-def _named(placed: Placed) -> list[str]:
+def written_name(placed: Placed) -> list[str]:
+    """A placed name, with its leader if it has one."""
     style = " ".join(filter(None, ["halo", placed.style, "e" if placed.at_end else ""]))
     words = text(placed.x, placed.y, placed.words, style)
     return [words] if placed.leader is None else [line(*placed.leader, "leader"), words]

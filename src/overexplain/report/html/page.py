@@ -56,13 +56,13 @@ def render_html(report: AuditReport) -> str:
     from markupsafe import Markup
 
     shown = presentable(report)
-    style, script = _file("style.css") + _choices(len(shown.maps)), _file("script.js")
-    return _template().render(
+    style, script = shipped("style.css") + _choices(len(shown.maps)), shipped("script.js")
+    return template("report.html.j2").render(
         report=shown,
         style=Markup(style),
-        style_hash=_hash(style),
+        style_hash=hash_of(style),
         script=Markup(script),
-        script_hash=_hash(script),
+        script_hash=hash_of(script),
         data=Markup(embedded_json(report)),
         sections=[(id, name) for id, name in SECTIONS if _has(shown, id)],
         words=_Words(shown),
@@ -77,7 +77,7 @@ def render_html(report: AuditReport) -> str:
     )
 
 
-def embedded_json(report: AuditReport) -> str:
+def embedded_json(report: Any) -> str:
     """The report's JSON in a form that cannot end a script element; any JSON reader gives it back."""
     return msgspec.json.encode(report).decode().translate(_ESCAPED)
 
@@ -134,17 +134,20 @@ def _readout(report: AuditReport) -> dict[str, int]:
     return {"last": max(len(answers) - 1, 0), "start": max(start, 0)}
 
 
-def _hash(text: str) -> str:
+def hash_of(text: str) -> str:
+    """The hash by which a page's policy allows one style or script."""
     return f"sha256-{b64encode(sha256(text.encode()).digest()).decode()}"
 
 
 @cache
-def _file(name: str) -> str:
+def shipped(name: str) -> str:
+    """The text of a file beside this one: style.css, script.js."""
     return files("overexplain.report.html").joinpath(name).read_text(encoding="utf-8")
 
 
 @cache
-def _template() -> Template:
+def template(name: str) -> Template:
+    """A template in which every text is escaped, and kept from turning its neighbours around."""
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
     environment = Environment(
@@ -156,4 +159,4 @@ def _template() -> Template:
         lstrip_blocks=True,
     )
     environment.filters["glued"] = glued
-    return environment.get_template("report.html.j2")
+    return environment.get_template(name)

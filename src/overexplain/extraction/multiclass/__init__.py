@@ -1,0 +1,1 @@
+"""How few answers rebuild a linear classifier of several classes."""

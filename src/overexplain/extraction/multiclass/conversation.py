@@ -1,0 +1,81 @@
+"""One conversation with a service of several classes: every question is counted, every answer checked and kept."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from overexplain.errors import BudgetExhausted, EndpointFailed, InvalidInput, OverexplainError
+from overexplain.extraction.multiclass.result import Asked
+from overexplain.extraction.result import Spent
+from overexplain.geometry.arrays import FloatArray, as_budget
+from overexplain.geometry.domain import as_count
+from overexplain.geometry.mechanism import Mechanism
+from overexplain.oracles.multiclass import MulticlassOracle
+from overexplain.oracles.protocol import checked_explanation, offers
+
+
+class Conversation:
+    """Asks a MulticlassOracle within a budget; `asked` holds every answer from the moment it came."""
+
+    def __init__(self, oracle: MulticlassOracle, budget: int | None = None) -> None:
+        self._oracle = oracle
+        self._budget = None if budget is None else as_budget(budget)
+        self.dimension = as_count(getattr(oracle, "dimension", None), "an oracle's dimension")
+        self.classes = as_count(getattr(oracle, "classes", None), "an oracle's number of classes")
+        if self.classes < 2:
+            raise InvalidInput(f"an oracle of several classes has at least two, this one says {self.classes}")
+        self.mechanism: Mechanism | None = getattr(oracle, "mechanism", None)
+        if self.mechanism is not None and not isinstance(self.mechanism, Mechanism):
+            raise InvalidInput(f"an oracle's mechanism is a Mechanism or None, got {self.mechanism!r}")
+        self.can_label = offers(oracle, "classify")
+        self.can_explain = offers(oracle, "explain")
+        self.asked: list[Asked] = []
+        self.spent = Spent()
+
+    def label(self, x: FloatArray) -> int:
+        """The class of x."""
+        self._pay("the next label")
+        self.spent = Spent(self.spent.explanations, self.spent.labels + 1)
+        label = self._checked_class(self._ask(self._oracle.classify, x.copy()))
+        self.asked.append(Asked(x, None, label))
+        return label
+
+    def explain(self, x: FloatArray, target: int) -> FloatArray | None:
+        """The explanation of x towards the class `target`, or None if the service has none."""
+        self._pay("the next explanation")
+        self.spent = Spent(self.spent.explanations + 1, self.spent.labels)
+        answer = checked_explanation(self._ask(self._oracle.explain, x.copy(), target), self.dimension)
+        self.asked.append(Asked(x, target, answer))
+        return answer
+
+    def _pay(self, purpose: str) -> None:
+        if self._budget is not None and self.spent.requests >= self._budget:
+            raise BudgetExhausted(
+                f"{purpose} would exceed the budget of {self._budget} ({self.spent.explanations} explanations and "
+                f"{self.spent.labels} labels spent); it was not sent",
+                log=tuple(self.asked),
+            )
+
+    def _ask(self, verb: Callable[..., Any], *question: Any) -> Any:
+        try:
+            return verb(*question)
+        except OverexplainError:
+            raise
+        except Exception as error:
+            raise EndpointFailed(
+                f"the service raised {type(error).__name__} on question {self.spent.requests}: {error}"
+            ) from error
+
+    def _checked_class(self, answer: Any) -> int:
+        try:
+            value = float("nan") if isinstance(answer, bool | np.bool_) else float(answer)
+        except Exception:  # whatever the service's own type raises
+            value = float("nan")
+        if not (value.is_integer() and 0 <= value < self.classes):
+            raise InvalidInput(
+                f"classify must return a class, a whole number from 0 to {self.classes - 1}, the service returned {answer!r}"
+            )
+        return int(value)
