@@ -25,6 +25,8 @@ check: $(VENV)/.checks
 	$(BIN)/python benchmarks/monitor.py --check
 	$(BIN)/python benchmarks/logs.py --check
 	$(BIN)/python benchmarks/peers.py --check
+	$(BIN)/python benchmarks/multiclass.py --check
+	$(BIN)/python benchmarks/scale.py --check
 	$(BIN)/python docs/write_paper_to_code.py --check
 
 test-system: $(VENV)/.tests

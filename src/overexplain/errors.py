@@ -8,7 +8,8 @@
     ├── InconsistentLog               no hyperplane fits the answers
     ├── ExtractionFailed              carries what is still unidentified
     ├── CertificateInvalid            which sum is off, by how much
-    └── SolverFailed                  never a raw back-end exception
+    ├── SolverFailed                  never a raw back-end exception
+    └── ClusterFailed                 workers on other machines; whole parts are kept
 
 A message says what was asked, what came, where, and what to do. Whatever interrupts an extraction carries the answers
 gathered so far as ``error.log``: nothing that was paid for is lost.
@@ -126,3 +127,7 @@ class CertificateInvalid(OverexplainError):
 
 class SolverFailed(OverexplainError):
     """A numerical back end gave up; its own words are in the message."""
+
+
+class ClusterFailed(OverexplainError):
+    """The scheduler or its workers are gone or do not fit; whole parts are kept, and the same call carries on."""

@@ -21,6 +21,7 @@ from overexplain.auditing.audit_report import (
     Subject,
     UntilKnown,
 )
+from overexplain.auditing.cases import as_cases
 from overexplain.auditing.defending.defences import compare_defences
 from overexplain.auditing.determining.curves import checkpoints, determined_curve, first_order
 from overexplain.auditing.determining.evidence import Evidence, figures_to_prove
@@ -35,16 +36,14 @@ from overexplain.auditing.worked_proof import worked_proof
 from overexplain.auditing.workers import one_thread, process_pool
 from overexplain.auditing.written import provenance
 from overexplain.errors import InvalidInput, UnsupportedNorm
-from overexplain.geometry.arrays import FloatArray, as_rows
+from overexplain.geometry.arrays import FloatArray
 from overexplain.geometry.hyperplane import NO, YES
 from overexplain.geometry.mechanism import Mechanism
-from overexplain.log.rows import as_numbers, in_order
 from overexplain.models.coefficients import to_entries
 from overexplain.models.linear import LinearModel
 from overexplain.models.load import load_model
 from overexplain.oracles.services import Service
 
-LEAST_CASES: Final = 10
 TARGET: Final = 0.5
 ORDERS: Final = 20
 JUDGED: Final = 500
@@ -74,6 +73,7 @@ def audit(
     seed: int = 0,
     command: str | None = None,
     left_out: int = 0,
+    drawn_from: Units | None = None,
     workers: int | None = None,
     keep: Callable[[Evidence], None] | None = None,
     progress: Progress | None = None,
@@ -91,6 +91,7 @@ def audit(
     defences     compare ways to defend the main service
     maps         how many pairs of features to draw
     seed         makes everything reproducible; name, command, left_out: said in the report
+    drawn_from   `data` is a sample, drawn at random, of data with these units; `left_out` says how many rows there are besides
     workers      processes that share the work; None: this one alone (others start by importing the main module again, so a script
                  that gives a number here needs ``if __name__ == "__main__"``)
     keep         called with what proofs of the chief figures can be made from: answers and cases, which the report does not have
@@ -100,8 +101,8 @@ def audit(
     if not 0 < target < 1:
         raise InvalidInput(f"target is a share between 0 and 1, got {target!r}")
     given = load_model(model)
-    rows = _cases(data, given)
-    units = Units.standard(rows) if standardize else Units.own(given.dimension)
+    rows = as_cases(data, given)
+    units = (drawn_from or Units.standard(rows)) if standardize else Units.own(given.dimension)
     audited, cases = units.model(given), units.into(rows)
     listed = _listed(services, compare, audited, cases)
     work = _Work(audited, cases, listed, np.random.default_rng(seed), progress or (lambda *_: None))
@@ -117,7 +118,9 @@ def audit(
     work.show("drawing maps", 0, 1)
     drawn = draw_maps(given, rows, listed[0].service, units, maps, work.chance())
     report = AuditReport(
-        subject=_subject(given, rows, name, standardize, left_out),
+        subject=replace(
+            _subject(given, rows, name, standardize, left_out), cases_drawn=drawn_from is not None and left_out > 0
+        ),
         services=tuple(entry.described for entry in listed),
         known=known,
         curves=curves,
@@ -218,16 +221,6 @@ class _Work:
             self.model, self.cases, entry.service, entry.described.id, rng=self.chance(), quota=allowed, pool=pool,
             progress=lambda done, total: self.show("comparing defences", done, total),
         )  # fmt: skip
-
-
-def _cases(data: Any, model: LinearModel) -> FloatArray:
-    rows = data if isinstance(data, np.ndarray | list | tuple) else in_order(data, model.features, "data")
-    cases = as_rows(as_numbers(rows, "data"), model.dimension, "data")
-    if len(cases) < LEAST_CASES:
-        raise InvalidInput(
-            f"data has {len(cases)} cases; an audit needs at least {LEAST_CASES} to say anything about them"
-        )
-    return cases
 
 
 def _listed(

@@ -43,6 +43,10 @@ class Subject:
     one_hot: Annotated[
         int, Note(description="columns with categories, each of which became several features of 0 and 1")
     ] = 0
+    cases_drawn: Annotated[
+        bool,
+        Note(description="true: the cases are drawn at random from all rows of the data; units are those of all rows"),
+    ] = False
 
 
 @dataclass(frozen=True)

@@ -13,13 +13,14 @@ from overexplain._files import replacing
 from overexplain.auditing.audit import audit
 from overexplain.auditing.audit_report import AuditReport
 from overexplain.auditing.determining.evidence import Evidence
+from overexplain.cli.dataset import read_sample
+from overexplain.cli.loading import load_any
 from overexplain.cli.main import GATE_FAILED
 from overexplain.cli.output import bar, processors
 from overexplain.cli.policy import Policy
 from overexplain.cli.proofs import refuse_used_folder, write_evidence
-from overexplain.cli.services import read_cases
 from overexplain.errors import InvalidInput
-from overexplain.models.load import load_model
+from overexplain.models.linear import LinearModel
 from overexplain.report.render import refuse_unknown_kind, render
 
 
@@ -40,8 +41,13 @@ class Request:
 def run_audit(request: Request) -> int:
     """Read, audit, write, print; 1 if a gate failed."""
     _refuse_odd_files(request)
-    model = load_model(request.model, threshold=request.threshold, allow_pickle=request.allow_pickle)
-    cases, left_out = read_cases(request.data, model)
+    model = load_any(request.model, request.threshold, request.allow_pickle)
+    if not isinstance(model, LinearModel):
+        from overexplain.cli.audit_multiclass import run_multiclass
+
+        return run_multiclass(request, model, _command(request))
+    sample = read_sample(request.data, model, request.policy.options.get("seed", 0))
+    cases = sample.rows
     kept: list[Evidence] = []
     with bar("auditing") as show:
         report = audit(
@@ -49,7 +55,8 @@ def run_audit(request: Request) -> int:
             cases,
             **request.policy.options,
             name=request.data.name,
-            left_out=left_out,
+            left_out=sample.left_out,
+            drawn_from=sample.units if sample.left_out else None,
             command=_command(request),
             keep=kept.append if request.proofs is not None else None,
             workers=processors(cases.size),

@@ -15,7 +15,7 @@ from overexplain.auditing.determined import Determined, robust_use
 from overexplain.cli.logs import read_log, refuse_to_overwrite, what_is_known
 from overexplain.cli.main import say
 from overexplain.cli.output import bar, print_json
-from overexplain.cli.points import PointsFile, listed, open_points
+from overexplain.cli.points import PointsFile, open_points
 from overexplain.cli.terms import Terms
 from overexplain.errors import SolverFailed
 from overexplain.geometry.arrays import FloatArray
@@ -23,6 +23,7 @@ from overexplain.knowledge.facts import Robust
 from overexplain.knowledge.verdicts import Verdict
 from overexplain.log.terms import without_terms
 from overexplain.report.words import counted
+from overexplain.scale.columns import listed
 
 if TYPE_CHECKING:
     from overexplain.knowledge.engine import Knowledge
@@ -56,7 +57,7 @@ def run_certify(request: Request) -> None:
     refuse_to_overwrite([request.log, request.points], written, "LOG, POINTS, --output and --proofs")
     log, dimension = read_log(request.log, request.terms, request.mapping)
     with open_points(request.points, log.features, dimension) as points:
-        _say_what_is_not_used(points, request)
+        say_what_is_not_used(points.extras, points.key, points.unmatched, request)
         knowledge = what_is_known(log, request.log, request.robust, request.time_limit)
         counts, proofs = write_verdicts(knowledge, points, request.output, request.proofs)
     found = Determined(
@@ -69,6 +70,11 @@ def run_certify(request: Request) -> None:
         proofs=None if request.proofs is None else proofs,
         robust=robust_use(log, request.robust),
     )
+    tell(found, request)
+
+
+def tell(found: Determined, request: Request) -> None:
+    """Print what was found, and the command that checks it."""
     if request.as_json:
         print_json(found.to_dict())
         return
@@ -155,16 +161,15 @@ def _kept(key: str | None) -> str | None:
     return None if key in OWN else key
 
 
-def _say_what_is_not_used(points: PointsFile, request: Request) -> None:
-    if points.unmatched:
-        say(
-            f"note: {request.log} has no names of features: the columns {listed(points.unmatched)} are taken in this order"
-        )
-    if not points.extras:
+def say_what_is_not_used(extras: Sequence[str], key: str | None, unmatched: Sequence[str], request: Request) -> None:
+    """Say which columns of the points are no features, and what becomes of them."""
+    if unmatched:
+        say(f"note: {request.log} has no names of features: the columns {listed(unmatched)} are taken in this order")
+    if not extras:
         return
-    key = _kept(points.key)
+    key = _kept(key)
     if key is not None and request.output is not None:
         say(f"note: {request.points}: {key!r} is no feature; it is kept in {request.output}")
     else:
-        verb = "is no feature and is" if len(points.extras) == 1 else "are no features and are"
-        say(f"note: {request.points}: {listed(points.extras)} {verb} not used")
+        verb = "is no feature and is" if len(extras) == 1 else "are no features and are"
+        say(f"note: {request.points}: {listed(extras)} {verb} not used")

@@ -76,11 +76,25 @@ def monitor(
 
 def certify(
     log: LogFile,
-    points: Annotated[Path, typer.Argument(metavar="POINTS", help="A .csv, .jsonl or .parquet file, by feature name.")],
+    points: Annotated[
+        Path,
+        typer.Argument(
+            metavar="POINTS", help="A .csv, .jsonl or .parquet file, by feature name; or a folder of Parquet."
+        ),
+    ],
     output: Annotated[
-        Path | None, Option("--output", "-o", metavar="VERDICTS.csv", help="Save the verdict on every point here.")
+        Path | None,
+        Option("--output", "-o", metavar="VERDICTS", help="Save the verdicts here: a .csv, or for a folder a folder."),
     ] = None,
-    proofs: Annotated[Path | None, Option(metavar="PROOFS.jsonl", help="Save a proof of every verdict here.")] = None,
+    proofs: Annotated[
+        Path | None, Option(metavar="PROOFS", help="Save a proof of every verdict here: a .jsonl, or a folder.")
+    ] = None,
+    workers: Annotated[
+        int | None, Option(min=1, metavar="N", help="Share a data set out to N processes (Dask).")
+    ] = None,
+    scheduler: Annotated[
+        str | None, Option(metavar="tcp://HOST:PORT", help="Share it out to the workers of this Dask scheduler.")
+    ] = None,
     mapping: Mapped = None,
     distance: Distance = None,
     robustness: Robustness = None,
@@ -95,17 +109,33 @@ def certify(
 
     A point is YES or NO if every linear model that fits the log says so, UNKNOWN if two of them disagree. The model
     itself is not needed. Proofs can be checked by: overexplain verify.
+
+    A data set of any size is a folder of Parquet files: it is read piece by piece, and a run that was killed is carried
+    on by the same command.
     """
     refuse_lonely_terms(distance, tolerance, slack, robustness, radius)
+    if workers is not None and scheduler is not None:
+        raise WrongUsage(
+            "a scheduler has its own workers: give --workers or --scheduler; see overexplain certify --help"
+        )
+    is_dataset = workers is not None or scheduler is not None or points.is_dir()
+    if is_dataset and output is None:
+        raise WrongUsage(
+            "name a folder for the verdicts on a data set: --output VERDICTS/; see overexplain certify --help"
+        )
 
     def work() -> None:
         from overexplain.cli.certify import Request, run_certify
         from overexplain.cli.terms import Terms
 
         terms = Terms(distance, tolerance, slack, robustness, radius)
-        run_certify(
-            Request(log, points, output, proofs, terms, tuple(mapping or ()), robust.value, time_limit, as_json)
-        )
+        request = Request(log, points, output, proofs, terms, tuple(mapping or ()), robust.value, time_limit, as_json)
+        if is_dataset:
+            from overexplain.cli.scale import run_certify_dataset
+
+            run_certify_dataset(request, workers, scheduler)
+            return
+        run_certify(request)
 
     return work
 
@@ -163,18 +193,19 @@ def verify(
     proofs: Annotated[
         Path,
         typer.Argument(
-            metavar="PROOFS", help="One proof a line, as certify writes them; or what audit --proofs wrote."
+            metavar="PROOFS",
+            help="One proof a line, as certify writes them, or its folder; or what audit --proofs wrote.",
         ),
     ],
     log: Annotated[
         Path | None,
-        typer.Argument(metavar="LOG", help="What the proofs rest on; not for a folder, which has it."),
+        typer.Argument(metavar="LOG", help="What the proofs rest on; not for audit's folder, which has it."),
     ] = None,
     report: Annotated[
         Path | None, Option(metavar="AUDIT.json", help="Derive this report's determined shares again, from a folder.")
     ] = None,
     verdicts: Annotated[
-        Path | None, Option(metavar="VERDICTS.csv", help="Every verdict in this file must have its proof.")
+        Path | None, Option(metavar="VERDICTS", help="Every verdict in this file, or folder, must have its proof.")
     ] = None,
     points: Annotated[
         Path | None, Option(metavar="POINTS", help="Every proof must be about the point in its row here.")
@@ -215,6 +246,12 @@ def verify(
         from overexplain.cli.verify import Request, run_verify
 
         terms = Terms(distance, tolerance, slack, robustness, radius)
-        run_verify(Request(proofs, log, verdicts, points, terms, tuple(mapping or ()), assume_tolerance, as_json))
+        request = Request(proofs, log, verdicts, points, terms, tuple(mapping or ()), assume_tolerance, as_json)
+        if proofs.is_dir():
+            from overexplain.cli.verify_parts import run_verify_parts
+
+            run_verify_parts(request)
+            return
+        run_verify(request)
 
     return work

@@ -50,7 +50,9 @@ def demo(
 
 def audit(
     model: AnyModel,
-    data: Annotated[Path, Option(metavar="CASES", help="A .csv, .jsonl or .parquet file with cases, by feature name.")],
+    data: Annotated[
+        Path, Option(metavar="CASES", help="A .csv, .jsonl or .parquet file, or a folder of Parquet; by feature name.")
+    ],
     service: Annotated[
         list[str] | None,
         Option(metavar="SPEC", help='How the service answers: l1, "l1; robust=l2:0.1", ... The first is the main one.'),

@@ -14,12 +14,12 @@ from overexplain.auditing.slices import Slice, take_slice
 from overexplain.cli.logs import read_log, refuse_to_overwrite, what_is_known
 from overexplain.cli.options import Size, Span
 from overexplain.cli.output import bar, print_json
-from overexplain.cli.points import listed
 from overexplain.cli.terms import Terms
 from overexplain.errors import InvalidInput
 from overexplain.geometry.arrays import FloatArray, as_point
 from overexplain.knowledge.facts import Robust
 from overexplain.log.jsonl.formats import parse_json
+from overexplain.scale.columns import listed
 
 TEXT_SIZE = (61, 31)
 PICTURE_SIZE = (121, 121)

@@ -16,7 +16,7 @@ from overexplain.auditing.monitoring.monitor_report import MonitorReport
 from overexplain.cli.log_files import read_mapping
 from overexplain.cli.main import GATE_FAILED, say
 from overexplain.cli.output import bar
-from overexplain.cli.points import listed, open_points
+from overexplain.cli.points import open_points
 from overexplain.cli.terms import Terms
 from overexplain.errors import InvalidInput
 from overexplain.geometry.arrays import FloatArray
@@ -24,6 +24,7 @@ from overexplain.log.blocks import as_columns, read_blocks
 from overexplain.models.linear import LinearModel
 from overexplain.models.load import load_model
 from overexplain.report.words import counted
+from overexplain.scale.columns import listed
 
 
 @dataclass(frozen=True)

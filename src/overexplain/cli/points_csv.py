@@ -11,10 +11,11 @@ from typing import IO, Any
 
 import numpy as np
 
-from overexplain.cli.points import BLOCK, Block, Columns, PointsFile, Raw, bytes_read, matched
+from overexplain.cli.points import BLOCK, Block, PointsFile, bytes_read
 from overexplain.errors import DimensionMismatch, InvalidInput, NotFinite
 from overexplain.log.rows import number_of
 from overexplain.models.columns import Column
+from overexplain.scale.columns import Columns, Raw, matched
 
 
 def read_csv(

@@ -9,9 +9,10 @@ from typing import IO, Any
 
 import numpy as np
 
-from overexplain.cli.points import BLOCK, Block, PointsFile, Raw, bytes_read, listed, matched, positions
+from overexplain.cli.points import BLOCK, Block, PointsFile, bytes_read
 from overexplain.errors import DimensionMismatch, InvalidInput, NotFinite
 from overexplain.log.jsonl.formats import parse_json
+from overexplain.scale.columns import Raw, listed, matched, positions
 
 _LARGEST = float(np.finfo(np.float64).max)
 

@@ -35,11 +35,6 @@ def described(
 
 def read_rows(path: Path, model: LinearModel) -> FloatArray:
     """The rows of a data file, by feature name; those beyond `MOST_ROWS` are left out."""
-    return read_cases(path, model)[0]
-
-
-def read_cases(path: Path, model: LinearModel) -> tuple[FloatArray, int]:
-    """The rows of a data file, by feature name, and how many more it has than are kept."""
     blocks, count = [], 0
     with open_points(path, model.features, model.dimension, model.columns) as points:
         for block in points.blocks:
@@ -47,4 +42,4 @@ def read_cases(path: Path, model: LinearModel) -> tuple[FloatArray, int]:
             count += len(block.points)
     if not count:
         raise InvalidInput(f"{path}: no rows")
-    return np.concatenate(blocks), max(0, count - MOST_ROWS)
+    return np.concatenate(blocks)

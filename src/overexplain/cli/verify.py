@@ -11,7 +11,7 @@ from typing import IO, Any
 
 import typer
 
-from overexplain.cli.claims import Claims, Fingerprints, read_claims
+from overexplain.cli.claims import Claimed, Claims, Fingerprints, read_claims
 from overexplain.cli.log_files import load_log
 from overexplain.cli.output import bar, print_json
 from overexplain.cli.terms import Terms
@@ -67,24 +67,38 @@ class Outcome:
 def run_verify(request: Request) -> None:
     """Check the proofs, print what holds; raises CertificateInvalid if anything does not."""
     bench, rows = check(request)
-    outcome = bench.outcome
-    if outcome.proofs == 0 and bench.claims is None:
+    report(bench.outcome, bench.claims, request, rows)
+    complain(bench.outcome, bench.claims, request)
+
+
+def report(outcome: Outcome, claims: Claimed | None, request: Request, rows: int) -> None:
+    """Print what was found."""
+    if outcome.proofs == 0 and claims is None:
         raise InvalidInput(f"{request.proofs} holds no proof")
     if request.as_json:
-        print_json(_as_dict(outcome, bench.claims))
+        print_json(_as_dict(outcome, claims))
     else:
-        for paragraph in _summary(outcome, bench.claims, request, rows):
+        for paragraph in _summary(outcome, claims, request, rows):
             typer.echo(paragraph)
-    complain(outcome, bench.claims, request)
 
 
 def check(request: Request) -> tuple[Bench, int]:
     """What was found reading the proofs one by one, and how many rows the log has."""
-    log = _read_log(request)
-    bench = Bench(request, log)
+    log = read_log(request)
+    claims = None if request.verdicts is None else read_claims(request.verdicts)
+    points = None
+    if request.points is not None:
+        points = Fingerprints.of_file(request.points, log.features, log.dimension or 0)
+    bench = Bench(request, Verifier(log), claims, points)
+    read_proofs(bench, request.proofs)
+    return bench, len(log)
+
+
+def read_proofs(bench: Bench, path: Path) -> None:
+    """Have the bench take every proof in a file."""
     outcome = bench.outcome
-    with request.proofs.open("rb") as file, bar("verifying") as show:
-        size = request.proofs.stat().st_size
+    with path.open("rb") as file, bar("verifying") as show:
+        size = path.stat().st_size
         for number, line in _lines(file):
             outcome.proofs += 1
             try:
@@ -93,21 +107,19 @@ def check(request: Request) -> tuple[Bench, int]:
                 outcome.fail(number, str(error))
             if outcome.proofs % SIGN_OF_LIFE == 0:
                 show(f"verifying, {outcome.proofs:,} proofs done", file.tell() if file.seekable() else 0, size)
-    return bench, len(log)
 
 
 class Bench:
     """Takes proofs one by one and holds each against the log, the verdicts and the points."""
 
-    def __init__(self, request: Request, log: QueryLog) -> None:
-        self.request, self.outcome, self.verifier = request, Outcome(), Verifier(log)
-        self.claims = None if request.verdicts is None else read_claims(request.verdicts)
-        self.points = None
-        if request.points is not None:
-            self.points = Fingerprints(request.points, log.features, log.dimension or 0)
-        if self.claims is not None and self.points is not None and self.claims.highest >= len(self.points):
-            has = f"{request.points} has {counted(len(self.points), 'point')}"
-            raise InvalidInput(f"{request.verdicts} has a verdict on row {self.claims.highest} (from 0), but {has}")
+    def __init__(
+        self, request: Request, verifier: Verifier, claims: Claims | None, points: Fingerprints | None
+    ) -> None:
+        self.request, self.outcome, self.verifier = request, Outcome(), verifier
+        self.claims, self.points = claims, points
+        if claims is not None and points is not None and len(claims) and not points.has(claims.highest):
+            has = f"{request.points} has {counted(len(points), 'point')}"
+            raise InvalidInput(f"{request.verdicts} has a verdict on row {claims.highest} (from 0), but {has}")
 
     def take(self, line: bytes | None) -> None:
         """Count the proof if it holds and is about what it should be about; raises CertificateInvalid if not."""
@@ -136,7 +148,7 @@ class Bench:
         if row is None or proof.point is None:
             raise CertificateInvalid("it does not say which row of the points it is about")
         if self.points is not None:
-            if row >= len(self.points):
+            if not self.points.has(row):
                 has = f"{self.request.points} has {counted(len(self.points), 'point')}"
                 raise CertificateInvalid(f"it is about row {row} (from 0), but {has}")
             if not self.points.match(row, proof.point):
@@ -157,7 +169,8 @@ def _name(proof: Proof) -> str:
     return "" if proof.verdict is None else proof.verdict.name
 
 
-def _read_log(request: Request) -> QueryLog:
+def read_log(request: Request) -> QueryLog:
+    """The log that the proofs are to be true of."""
     mechanism = request.terms.mechanism
     log = load_log(request.log, request.mapping, mechanism)
     if len(log) == 0:
@@ -178,7 +191,7 @@ def _lines(file: IO[bytes]) -> Iterator[tuple[int, bytes | None]]:
             yield number, line
 
 
-def _summary(outcome: Outcome, claims: Claims | None, request: Request, rows: int) -> Iterator[str]:
+def _summary(outcome: Outcome, claims: Claimed | None, request: Request, rows: int) -> Iterator[str]:
     """Lines of text, 80 columns wide."""
     good = outcome.proofs - outcome.failed
     if outcome.failed:
@@ -233,7 +246,7 @@ def _rows(rows: Sequence[int]) -> str:
     return shown if len(rows) <= MOST_SHOWN else f"{shown} and {len(rows) - MOST_SHOWN:,} more"
 
 
-def _as_dict(outcome: Outcome, claims: Claims | None) -> dict[str, Any]:
+def _as_dict(outcome: Outcome, claims: Claimed | None) -> dict[str, Any]:
     entries: dict[str, Any] = {
         "proofs": outcome.proofs,
         "hold": outcome.proofs - outcome.failed,
@@ -255,7 +268,7 @@ def _as_dict(outcome: Outcome, claims: Claims | None) -> dict[str, Any]:
     return entries
 
 
-def complain(outcome: Outcome, claims: Claims | None, request: Request) -> None:
+def complain(outcome: Outcome, claims: Claimed | None, request: Request) -> None:
     """Raise if anything does not hold."""
     if outcome.failures:
         line, text = outcome.failures[0]

@@ -44,6 +44,9 @@ class _Answers(Mapping[int, Answer]):
         self._terms: dict[Mechanism, dict[str, Any]] = {}
         self._kept = lru_cache(maxsize=max(64, KEPT // (log.dimension or 1)))(self._converted)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _Answers, (self._log, self._tolerance)
+
     def __getitem__(self, row: int) -> Answer:
         if row not in self:
             raise KeyError(row)

@@ -84,6 +84,12 @@ class Knowledge:
         return self._known.log.dimension
 
     @property
+    def settings(self) -> dict[str, Any]:
+        """How the log is read: `robust`, `tolerance` and `time_limit`, as they were given."""
+        known = self._known
+        return {"robust": known.robust, "tolerance": known.tolerance, "time_limit": known.time_limit}
+
+    @property
     def oriented(self) -> bool:
         """False if no label says which side is Yes: verdicts then hold up to swapping Yes and No."""
         return self._known.oriented
@@ -194,6 +200,27 @@ class Knowledge:
     def prove(self, x: Points, verdict: Verdict | None = None) -> Certificate | Disagreement:
         """The proof of a point's verdict, checked in exact arithmetic; SolverFailed if it is undecided."""
         return self._known.prove(self._points(x)[0], verdict)
+
+    # Copies.
+
+    def prepared(self) -> Knowledge:
+        """The same knowledge without anything that points taught it, ready to be copied and sent: it can be pickled."""
+        return self._with(self._known.prepared())
+
+    def fork(self) -> Knowledge:
+        """A copy that learns for itself, on one thread.
+
+        What a fork of `prepared()` says about some points, proofs included, depends on the log and these points: not on what
+        others were asked, how many there are, or in which order they ran.
+        """
+        twin = self._with(self._known.fork())
+        twin._threads = 1
+        return twin
+
+    def _with(self, known: Known) -> Knowledge:
+        twin = copy.copy(self)
+        twin._known = known
+        return twin
 
     # Learning.
 

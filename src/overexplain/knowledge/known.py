@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import copy
 import threading
 import time
 from collections.abc import Mapping
 from dataclasses import replace
 from fractions import Fraction
-from typing import final
+from typing import Any, final
 
 import numpy as np
 
@@ -72,6 +73,28 @@ class Known:
         # Labels alone: an interior that the gauge proved is a model that fits. Otherwise the exact step has to find one.
         if not (self.facts.is_linear and self.region.gauge is not None):
             self.settler()
+
+    def prepared(self) -> Known:
+        """The same, with nothing that points taught it: what is found out from here on depends on the log and the points alone."""
+        return self._with(None if self.region is None else self.region.prepared())
+
+    def fork(self) -> Known:
+        """A copy that learns for itself; its exact step starts anew, because solvers remember what they were asked."""
+        return self._with(None if self.region is None else self.region.fork())
+
+    def _with(self, region: Region | None) -> Known:
+        twin = copy.copy(self)
+        twin.region = region
+        return twin
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {
+            name: value for name, value in vars(self).items() if name not in ("_lock", "_settler", "_screens", "pool")
+        }
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state, _lock=threading.RLock(), _settler=None, _screens=None)
+        self.pool = Pool(self.log.dimension or 0)
 
     def _adds_nothing(self, earlier: Known) -> bool:
         """True if the rows added are labels that were certain already: the cone stays as it is."""

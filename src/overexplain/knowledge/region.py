@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any, final
@@ -60,6 +61,19 @@ class Region:
                 return
         self._fit()
         self.trusted = self.gauge is not None and self.cone.is_complete and self._core_keeps()
+
+    def prepared(self) -> Region:
+        """A copy with all that is worked out before points are seen, and nothing that points taught it."""
+        return self._with(None if self.gauge is None else self.gauge.prepared())
+
+    def fork(self) -> Region:
+        """A copy that learns for itself."""
+        return self._with(None if self.gauge is None else self.gauge.fork())
+
+    def _with(self, gauge: Gauge | None) -> Region:
+        twin = copy.copy(self)
+        twin.gauge = gauge
+        return twin
 
     @property
     def is_empty(self) -> bool:

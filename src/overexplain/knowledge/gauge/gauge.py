@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import copy
 import importlib
 import sys
 import threading
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -64,7 +66,7 @@ class Gauge:
         for array in (self.centre, self.spread, self.reach):
             array.setflags(write=False)
         self.stats = Stats()
-        self._rows, self._numbers = rows, numbers
+        self._rows, self._numbers, self._box = rows, numbers, (high, low)
         self._lock = threading.RLock()
         self._shape = first_shape(rows, high, low)
         self._refinement = ROUGH
@@ -73,6 +75,29 @@ class Gauge:
         self._seen = 0
         self._working = default_working(self._shape.polytope)
         self._pool = np.zeros((0, len(self.reach)))
+
+    def prepared(self) -> Gauge:
+        """The same gauge with all that is worked out before points are seen, and nothing that points taught it."""
+        fresh = Gauge(self.centre, self.spread, self._rows, self._numbers, *self._box)
+        compiled = bool(len(self.reach)) and _loads()
+        shape = fresh._refined(compiled)
+        if compiled and shape.rays is None:
+            fresh._swiftly(shape)
+        return fresh
+
+    def fork(self) -> Gauge:
+        """A copy that learns for itself; what was worked out is shared."""
+        with self._lock:
+            twin = copy.copy(self)
+            twin.stats = replace(self.stats)
+            twin._swift = None if self._swift is None else self._swift.fork()
+        return twin
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name != "_lock"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state, _lock=threading.RLock())
 
     @property
     def kept(self) -> NDArray[np.intp]:

@@ -5,7 +5,9 @@ A float32 product decides only by a margin larger than its forward error; the si
 
 from __future__ import annotations
 
+import copy
 import threading
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -63,6 +65,20 @@ class Swift:
         self.store_count = 0
         self.share_unknown = 0.5
         self.admit(points)
+
+    def fork(self) -> Swift:
+        """A copy that learns for itself."""
+        twin = copy.copy(self)
+        for name in ("pool", "pool_values", "store_directions"):
+            setattr(twin, name, getattr(self, name).copy())
+        twin.store = (self.store[0].copy(), self.store[1].copy(), self.store[2].copy(), self.store[3].copy())
+        return twin
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name != "lock"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state, lock=threading.Lock())
 
     def measure(self) -> None:
         """How far P reaches behind each row: what lets any stored basis serve any direction."""
