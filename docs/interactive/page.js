@@ -10,7 +10,7 @@
 
   let now = session.fresh(words.STORY_SEED);
   let cursor = [MIDDLE, MIDDLE], dragging = null, to = null, step = null;
-  let known = cone.everything(), given = [], writing = 0;
+  let known = cone.everything(), given = [], writing = 0, written = -Infinity;
 
   // What is shown.
 
@@ -25,6 +25,7 @@
     known = session.knowledge(given);
     const isKnown = cone.isKnown(known), found = drawing.regions(known);
     say("asked", given.length);
+    say("asked-label", given.length === 1 ? "answer so far" : "answers so far");
     say("asked-kinds", words.kinds(given));
     part("share").firstChild.data = words.percent(found.share);
     say("share-parts", `Yes on ${words.percent(found.shares.yes)} %, No on ${words.percent(found.shares.no)} %`);
@@ -75,8 +76,16 @@
     now = changed;
     const {found, isKnown} = show();
     say("learned", said === undefined ? words.learned(given, found, isKnown) : said);
-    clearTimeout(writing); // browsers refuse an address that changes with every move of a pointer
-    writing = setTimeout(() => history.replaceState(null, "", session.written(now)), 100);
+    write();
+  }
+
+  /** Put the session into the address: at once, but not with every move of a pointer, which browsers refuse. */
+  function write() {
+    clearTimeout(writing);
+    const wait = written + 150 - performance.now();
+    if (wait > 0) { writing = setTimeout(write, wait); return; }
+    written = performance.now();
+    history.replaceState(null, "", session.written(now));
   }
 
   const own = (changed, said) => { step = null; change(changed, said); };

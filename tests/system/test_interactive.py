@@ -343,3 +343,13 @@ def test_the_tab_key_reaches_everything(browser: Browser) -> None:
 def test_without_scripts_it_says_so(browser: Browser) -> None:
     with page_of(browser, java_script_enabled=False) as page:
         assert "scripts are off" in page.locator("noscript").inner_text()
+
+
+def test_a_question_is_in_the_address_at_once(browser: Browser) -> None:
+    with page_of(browser) as page:
+        page.locator("#redraw").click()
+        page.wait_for_timeout(300)
+        page.mouse.click(*place(page, 3, 3))
+        page.reload()
+        assert_asked(page, "label.3.3")
+        assert (text(page, "asked"), text(page, "asked-label")) == ("1", "answer so far")

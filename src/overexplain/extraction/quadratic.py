@@ -142,7 +142,7 @@ def _rebuild(
     fit: Surface | None = None
     while fit is None or not (tangents.count >= 2 * enough if fit.is_plane else fit.error <= accuracy):
         if asked >= most:
-            raise _failure(fit, tangents.count, asked, p)
+            raise _failure(fit, tangents.count, asked, p, accuracy)
         answer = session.explain(x)
         asked += 1
         if answer is not None and tangents.add(x, answer, session.row):
@@ -180,15 +180,16 @@ def _rebuild(
     )
 
 
-def _failure(fit: Surface | None, usable: int, asked: int, p: int) -> ExtractionFailed:
+def _failure(fit: Surface | None, usable: int, asked: int, p: int, accuracy: float) -> ExtractionFailed:
     if fit is None:
         return ExtractionFailed(
             f"only {usable} of {asked} questions gave an answer that moved, {p + 1} are needed: the boundary may be empty where "
             "questions may be asked. Give start= and bounds= around points of both labels"
         )
     return ExtractionFailed(
-        f"{usable} answers leave the coefficients open by {fit.error:.1g} of their size: the answers are too few different points "
-        "(an apex, a boundary without inside), or too close to their questions. Give bounds= that cover more of the boundary"
+        f"{usable} answers leave the coefficients open by {fit.error:.1g} of their size, {accuracy:.1g} was asked for: "
+        "(a) float64 or rounded answers say no more: ask for less (accuracy=); (b) the answers are too few different points (an apex, "
+        "a boundary without inside) or too close to their questions: give bounds= that cover more of the boundary"
     )
 
 

@@ -54,8 +54,8 @@ class Conversation:
     def _pay(self, purpose: str) -> None:
         if self._budget is not None and self.spent.requests >= self._budget:
             raise BudgetExhausted(
-                f"{purpose} would exceed the budget of {self._budget} ({self.spent.explanations} explanations and "
-                f"{self.spent.labels} labels spent); it was not sent",
+                f"{purpose} would exceed the budget of {self._budget} (explanations: {self.spent.explanations}, labels: "
+                f"{self.spent.labels}); it was not sent",
                 log=tuple(self.asked),
             )
 
