@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import json
+import warnings
 from functools import cache
 from pathlib import Path
 
 import jsonschema
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.datasets import load_iris, load_wine
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 
 from overexplain.auditing.multiclass import audit_multiclass, trained_copy
 from overexplain.auditing.multiclass_report import MulticlassReport, json_schema
-from overexplain.errors import InvalidInput
+from overexplain.errors import DimensionMismatch, InvalidInput, UnsupportedNorm
 from overexplain.geometry.argmax import ArgmaxModel
 from overexplain.geometry.mechanism import Mechanism
+from overexplain.models.multiclass import MulticlassModel
 from overexplain.oracles.services import Service
 
 ROOT = Path(__file__).parents[2]
@@ -188,6 +192,38 @@ def test_what_cannot_be_audited_is_refused() -> None:
             audit_multiclass(secret, cases, [service])
     with pytest.raises(InvalidInput, match="at least one service"):
         audit_multiclass(secret, cases, [])
+    frame = pd.DataFrame(cases[:, :2], columns=["a", "b"])
+    with pytest.raises(InvalidInput, match="exactly the model's features; missing: 'c'"):
+        audit_multiclass(MulticlassModel(secret, features=("a", "b", "c")), frame)
+    with pytest.raises(InvalidInput, match="the model has none; give rows of numbers"):
+        audit_multiclass(secret, {"a": 1.0})
+
+
+def test_a_service_that_cannot_be_computed_is_refused_not_reported_as_safe(monkeypatch: pytest.MonkeyPatch) -> None:
+    secret, cases = world()
+    for services in (["lp:1.5"], ["l2", Mechanism("lp:4")]):
+        with pytest.raises(InvalidInput, match=r"cannot be audited: .*computed for l2, l1, linf"):
+            audit_multiclass(secret, cases, services)
+    with pytest.raises(DimensionMismatch, match="made for 2 features"):
+        audit_multiclass(secret, cases, [Mechanism({"norm": "weighted", "base": "l2", "weights": [1.0, 2.0]})])
+
+    def unsupported(*_: object, **__: object) -> None:
+        raise UnsupportedNorm("no way")
+
+    monkeypatch.setattr("overexplain.auditing.multiclass.extract_multiclass", unsupported)
+    with pytest.raises(UnsupportedNorm, match="no way"):
+        audit_multiclass(secret, cases, compare=False)
+
+
+def test_a_copy_that_does_not_converge_says_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("overexplain.auditing.multiclass.MOST_STEPS", 1)
+    secret, cases = world()
+    with pytest.warns(ConvergenceWarning):
+        LogisticRegression(C=1e3, max_iter=1).fit(cases, secret.labels(cases))
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        trained_copy(cases, secret.labels(cases))
+    assert caught == []
 
 
 def test_a_copy_trained_on_one_class_always_says_it() -> None:

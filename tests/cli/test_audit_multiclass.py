@@ -87,6 +87,13 @@ def test_json_on_the_terminal(folder: Path, capsys) -> None:
         (["--threshold", "0.4"], "--threshold"),
         (["--report", "x.xml"], ".html"),
         (["--service", "labels"], "exact explanations"),
+        (
+            ["--service", "lp:1.5", "--no-compare"],
+            "'lp:1.5' cannot be audited: Lp(q=1.5): nearest points of a class are",
+        ),
+        (["--service", "l2", "--service", "lp:3"], "'lp:3.0' cannot be audited"),
+        (["--no-defences"], "leave out --no-defences"),
+        (["--defences", "--no-compare"], "leave out --defences"),
     ],
 )
 def test_options_of_the_other_audit_are_refused_in_one_line(
@@ -131,3 +138,82 @@ def test_a_file_that_is_no_model_at_all_keeps_its_first_error(tmp_path: Path, ca
     (tmp_path / "cases.csv").write_text("a\n" + "1\n" * 20)
     assert run(["audit", str(other), "--data", str(tmp_path / "cases.csv")]) == 3
     assert capsys.readouterr().err.split(":", 1)[0] == first.split(":", 1)[0]
+
+
+def test_a_distance_that_cannot_be_computed_is_refused_before_the_cases_are_read(folder: Path, capsys) -> None:
+    nowhere = str(folder / "nowhere.csv")
+    assert run(["audit", str(folder / "model.json"), "--data", nowhere, "--service", "lp:1.5"]) == 3
+    assert "'lp:1.5' cannot be audited" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["extract", "MODEL", "--distance", "l2"],
+        ["diagnose", "MODEL", "--distance", "l2"],
+        ["serve", "MODEL", "--distance", "l2"],
+        ["monitor", "log.oxlog", "--model", "MODEL"],
+    ],
+    ids=lambda command: command[0],
+)
+def test_commands_for_yes_and_no_say_which_read_several_classes(folder: Path, command: list[str], capsys) -> None:
+    model = str(folder / "model.json")
+    assert run([model if word == "MODEL" else word for word in command]) == 3
+    out, err = capsys.readouterr()
+    assert (out, len(err.splitlines())) == ("", 1)
+    assert "has 4 classes: this command is for models of two classes (Yes and No); `overexplain audit` and" in err
+    assert "load_multiclass" not in err
+
+
+def test_inspect_with_a_threshold_says_that_there_is_none(folder: Path, capsys) -> None:
+    assert run(["model", "inspect", str(folder / "model.json"), "--threshold", "0.7"]) == 3
+    assert "has 4 classes: --threshold is for models of Yes and No" in capsys.readouterr().err
+
+
+SCORE = {"class": "no", "coefficients": {"age": 1.0, "income": -0.5}, "intercept": 0.0}
+
+
+def test_scores_of_two_classes_are_audited_and_shown(tmp_path: Path, capsys) -> None:
+    other = {"class": "yes", "coefficients": {"age": -1.0, "income": 1.0}, "intercept": 0.2}
+    path, cases = tmp_path / "two.json", tmp_path / "cases.csv"
+    path.write_text(json.dumps({"scores": [SCORE, other]}))
+    np.savetxt(cases, np.random.default_rng(0).normal(size=(30, 2)), "%.3f", ",", header="age,income", comments="")
+    assert run(["audit", str(path), "--data", str(cases), "--no-compare", "--json"]) == 0
+    report = MulticlassReport.from_json(capsys.readouterr().out)
+    assert (report.subject.classes, report.audited.explanations) == (("no", "yes"), 1)
+    assert report.audited.cases.rebuilt == 1.0
+    assert run(["model", "inspect", str(path)]) == 0
+    assert "A linear model of 2 classes and 2 features." in capsys.readouterr().out
+    assert run(["extract", str(path), "--distance", "l2"]) == 3
+    assert "second score minus the first" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("scores", "said"),
+    [
+        ([SCORE], "at least two classes, got 1"),
+        ([SCORE, {"class": "yes", "intercept": 0.0}], "scores[1]: the key 'coefficients' is missing"),
+    ],
+)
+def test_a_broken_file_of_scores_is_told_what_is_broken(tmp_path: Path, scores: list, said: str, capsys) -> None:
+    path = tmp_path / "broken.json"
+    path.write_text(json.dumps({"scores": scores}))
+    for command in (
+        ["audit", str(path), "--data", str(tmp_path / "cases.csv")],
+        ["model", "inspect", str(path)],
+        ["extract", str(path), "--distance", "l2"],
+    ):
+        assert run(command) == 3
+        err = capsys.readouterr().err
+        assert said in err
+        assert "load_multiclass" not in err
+
+
+def test_a_threshold_that_a_model_of_yes_and_no_cannot_have_keeps_its_own_message(tmp_path: Path, capsys) -> None:
+    path = tmp_path / "plain.json"
+    path.write_text('{"coefficients": [1.0], "intercept": 0}')
+    for command in (["audit", str(path), "--data", "cases.csv"], ["model", "inspect", str(path)]):
+        assert run([*command, "--threshold", "0.7"]) == 3
+        err = capsys.readouterr().err
+        assert "asks for probabilities" in err
+        assert "classes" not in err

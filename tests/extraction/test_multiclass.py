@@ -21,14 +21,17 @@ from overexplain.errors import (
     InvalidInput,
     OverexplainError,
 )
+from overexplain.extraction.extract import extract
 from overexplain.extraction.multiclass.extract import extract_multiclass
 from overexplain.extraction.multiclass.facets import Facet
 from overexplain.extraction.multiclass.graph import blocks, edge, full_cycle, is_tied, plan
 from overexplain.extraction.multiclass.scales import solve_scales
 from overexplain.geometry.argmax import ArgmaxModel
+from overexplain.geometry.hyperplane import Hyperplane
 from overexplain.geometry.mechanism import Mechanism
 from overexplain.geometry.norms import Mahalanobis, Weighted, l2
 from overexplain.models.load import load_multiclass
+from overexplain.oracles.exact import ModelOracle
 from overexplain.oracles.multiclass import ArgmaxOracle
 
 
@@ -246,8 +249,13 @@ def test_a_service_that_fails_leaves_what_it_said() -> None:
 def test_the_wanted_accuracy_is_proved_or_refused() -> None:
     model = drawn(8, 5, 10)
     assert extract_multiclass(ArgmaxOracle(model, "l2"), accuracy=1e-4, rng=0).error_bound <= 1e-4
-    with pytest.raises(ExtractionFailed):
-        extract_multiclass(ArgmaxOracle(model, "l2"), accuracy=1e-15, rng=0)
+    for name, secret in (("l2", model), ("l1", drawn(8, 3, 3))):
+        with pytest.raises(
+            ExtractionFailed, match=r"proved \d.* rad, asked for 1e-15: the scores are determined"
+        ) as caught:
+            extract_multiclass(ArgmaxOracle(secret, name), accuracy=1e-15, rng=0)
+        assert "do not tie" not in str(caught.value)
+        assert caught.value.log
 
 
 def test_what_is_refused() -> None:
@@ -263,6 +271,11 @@ def test_what_is_refused() -> None:
         extract_multiclass(ArgmaxOracle(model, "l2"), start=[5.0, 5.0], bounds=(-1, 1))
     with pytest.raises(InvalidInput, match="examples"):
         extract_multiclass(ArgmaxOracle(model, "l2"), examples=[[5.0, 5.0]], bounds=(-1, 1))
+
+    with pytest.raises(InvalidInput, match="ModelOracle does not say how many `classes` it has"):
+        extract_multiclass(ModelOracle(Hyperplane([1.0, 2.0], 1.0), Mechanism("l2")))
+    with pytest.raises(InvalidInput, match="has 3 classes, not Yes and No: use extract_multiclass"):
+        extract(ArgmaxOracle(model, "l2"))
 
     class Labels:
         dimension, classes, mechanism = 2, 3, None
@@ -284,6 +297,12 @@ def test_what_is_refused() -> None:
 
     with pytest.raises(InvalidInput, match="from 0 to 2"):
         extract_multiclass(Wrong())
+
+    for classes in (1, 2.5, True, "ab"):
+        odd = Wrong()
+        odd.classes = classes
+        with pytest.raises(InvalidInput, match="number of classes must be a whole number, at least 2"):
+            extract_multiclass(odd)
 
     class One(Wrong):
         def classify(self, x: Any) -> Any:

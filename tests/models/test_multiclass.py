@@ -21,6 +21,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler, OneHotEncoder, StandardScaler
 from sklearn.svm import SVC, LinearSVC
 
+from overexplain.auditing.audit import audit
 from overexplain.errors import DimensionMismatch, InvalidInput, UnsupportedModel
 from overexplain.geometry.argmax import ArgmaxModel
 from overexplain.geometry.hyperplane import YES, Hyperplane
@@ -58,6 +59,22 @@ def test_what_is_read_decides_as_predict_does(name: str) -> None:
     assert np.array_equal(np.array(model.classes)[model.argmax.labels(points)], fitted.predict(points))
     with pytest.raises(UnsupportedModel):
         load_model(fitted)
+
+
+def test_load_model_points_to_load_multiclass() -> None:
+    inner = OneVsRestClassifier(LogisticRegression())
+    fitted = [
+        inner.fit(X, Y),
+        make_pipeline(StandardScaler(), inner).fit(X, Y),
+        LogisticRegression(max_iter=500).fit(X, Y),
+    ]
+    for model in (*fitted, load_multiclass(fitted[0]), load_multiclass(fitted[0]).argmax):
+        with pytest.raises(UnsupportedModel, match="load_multiclass"):
+            load_model(model)
+    with pytest.raises(UnsupportedModel, match="audit_multiclass"):
+        audit(load_multiclass(fitted[0]), X)
+    with pytest.raises(UnsupportedModel, match="not on the list"):
+        load_model(GaussianNB().fit(X, Y))
 
 
 def test_columns_of_categories_are_folded_in() -> None:

@@ -17,7 +17,7 @@ LEAST_CASES: Final = 10
 
 def as_cases(data: Any, model: LinearModel | MulticlassModel) -> FloatArray:
     """Rows, or a frame with columns of the model's names, as rows; too few of them are refused."""
-    rows = data if isinstance(data, np.ndarray | list | tuple) else in_order(data, model.features, "data")
+    rows = data if isinstance(data, np.ndarray | list | tuple) else in_order(data, model.features, "data", "the model")
     cases = as_rows(as_numbers(rows, "data"), model.dimension, "data")
     if len(cases) < LEAST_CASES:
         raise InvalidInput(

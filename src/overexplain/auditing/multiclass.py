@@ -23,7 +23,7 @@ from overexplain.auditing.names import name_of, short_name_of
 from overexplain.auditing.units import Units
 from overexplain.auditing.workers import one_thread
 from overexplain.auditing.written import provenance
-from overexplain.errors import InvalidInput, OverexplainError
+from overexplain.errors import InvalidInput, OverexplainError, UnsupportedNorm
 from overexplain.extraction.multiclass.extract import extract_multiclass
 from overexplain.extraction.multiclass.result import MulticlassExtraction
 from overexplain.geometry.argmax import ArgmaxModel
@@ -75,24 +75,24 @@ def audit_multiclass(
     (4, 1.0)
     """
     given = load_multiclass(model)
+    chosen = listed(given.argmax, services, compare)
     rows = as_cases(data, given)
     units = Units.standard(rows) if standardize else Units.own(given.dimension)
     secret, cases = _in_units(given.argmax, units), units.into(rows)
     names = given.classes or tuple(str(k) for k in range(secret.classes))
-    listed = _listed(services, compare)
     box = np.random.default_rng(seed).uniform(cases.min(axis=0), cases.max(axis=0), (BOX_POINTS, given.dimension))
     with one_thread():
         attacks = []
-        for i, (_, service) in enumerate(listed):
+        for i, (_, service) in enumerate(chosen):
             if progress is not None:
-                progress("rebuilding the model", i, len(listed))
+                progress("rebuilding the model", i, len(chosen))
             attacks.append(_attack(secret, service, cases, seed))
         curve = _curve(secret, {attack.asked for attack in attacks}, cases, box, seed)
     return MulticlassReport(
         subject=_subject(given, names, rows, name, standardize, left_out),
         services=tuple(
             _described(secret, names, service, role, f"s{i}", attack, curve, (cases, box))
-            for i, ((role, service), attack) in enumerate(zip(listed, attacks, strict=True), start=1)
+            for i, ((role, service), attack) in enumerate(zip(chosen, attacks, strict=True), start=1)
         ),
         curve=curve,
         provenance=provenance(seed, PACKAGES, command),
@@ -115,6 +115,8 @@ def _attack(secret: ArgmaxModel, service: Service, cases: FloatArray, seed: int)
     assert service.mechanism is not None  # _service refuses others
     try:
         found = extract_multiclass(ArgmaxOracle(secret, service.mechanism), examples=cases, rng=seed, record=False)
+    except UnsupportedNorm:  # nothing was tried: that says nothing about the model
+        raise
     except OverexplainError as error:
         return _Attack(None, str(error), len(error.log or ()))
     return _Attack(found, None, found.spent.requests)
@@ -219,18 +221,25 @@ def _in_units(model: ArgmaxModel, units: Units) -> ArgmaxModel:
     return ArgmaxModel(model.weights * units.scale, model.intercepts + model.weights @ units.centre)
 
 
-def _listed(services: Iterable[str | Mechanism | Service], compare: bool) -> list[tuple[Role, Service]]:
+def listed(
+    model: ArgmaxModel, services: Iterable[str | Mechanism | Service] = ("l2",), compare: bool = True
+) -> list[tuple[Role, Service]]:
+    """The services that an audit of `model` looks at, the main one first; what cannot be audited is refused.
+
+    >>> [(role, service.spec) for role, service in listed(ArgmaxModel([[1.0], [0.0], [-1.0]], [0.0, 0.5, 0.0]), "l1")]
+    [('audited', 'l1'), ('comparison', 'l2'), ('comparison', 'linf')]
+    """
     if isinstance(services, str | Mechanism | Service):
         services = [services]
-    asked = [_service(entry) for entry in services]
+    asked = [_service(entry, model) for entry in services]
     if not asked:
         raise InvalidInput('name at least one service to audit, e.g. "l2"')
-    listed: list[tuple[Role, Service]] = [("audited" if i == 0 else "also audited", s) for i, s in enumerate(asked)]
+    chosen: list[tuple[Role, Service]] = [("audited" if i == 0 else "also audited", s) for i, s in enumerate(asked)]
     known = {service.spec for service in asked}
-    return listed + [("comparison", Service.parse(text)) for text in COMPARED if compare and text not in known]
+    return chosen + [("comparison", Service.parse(text)) for text in COMPARED if compare and text not in known]
 
 
-def _service(entry: str | Mechanism | Service) -> Service:
+def _service(entry: str | Mechanism | Service, model: ArgmaxModel) -> Service:
     service = entry
     if not isinstance(service, Service):
         service = Service(service) if isinstance(service, Mechanism) else Service.parse(service)
@@ -240,6 +249,10 @@ def _service(entry: str | Mechanism | Service) -> Service:
             f'a model of several classes is audited under exact explanations in a known distance, e.g. "l2" or "l1"; '
             f"not under {service.spec!r}"
         )
+    try:
+        ArgmaxOracle(model, terms)
+    except UnsupportedNorm as error:
+        raise InvalidInput(f"the service {service.spec!r} cannot be audited: {error}") from None
     return service
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import typer
 
 from overexplain._files import replacing
-from overexplain.auditing.multiclass import audit_multiclass
+from overexplain.auditing.multiclass import audit_multiclass, listed
 from overexplain.cli.dataset import read_sample
 from overexplain.cli.output import bar
 from overexplain.errors import InvalidInput
@@ -23,6 +23,7 @@ def run_multiclass(request: Any, model: MulticlassModel, command: str) -> int:
     for path in request.reports:
         refuse_unknown_kind(path)
     options = request.policy.options
+    listed(model.argmax, options.get("services", "l2"))  # refuses what it cannot audit before the cases are read
     sample = read_sample(request.data, model, options.get("seed", 0))
     with bar("auditing") as show:
         report = audit_multiclass(
@@ -55,7 +56,8 @@ def run_multiclass(request: Any, model: MulticlassModel, command: str) -> int:
 
 def _refuse_foreign_options(request: Any, model: MulticlassModel) -> None:
     """One line for what the audit of Yes and No has and this one has not; a policy file counts as much as an option."""
-    said = ["--" + name.replace("_", "-") for name in request.policy.options if name not in UNDERSTOOD]
+    foreign = {name: value for name, value in request.policy.options.items() if name not in UNDERSTOOD}
+    said = [("--no-" if value is False else "--") + name.replace("_", "-") for name, value in foreign.items()]
     said += ["--proofs"] * (request.proofs is not None)
     if said:
         raise InvalidInput(

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import numpy as np
 
+from overexplain.cli.loading import load_yes_or_no
 from overexplain.cli.output import print_json
 from overexplain.cli.services import read_rows
 from overexplain.extraction.diagnosis.diagnose import diagnose
-from overexplain.models.load import load_model
 from overexplain.oracles.services import Service
 
 
@@ -28,7 +28,7 @@ class Request:
 
 def run_diagnose(request: Request) -> None:
     """Load, wrap, ask, print."""
-    model = load_model(request.model)
+    model = load_yes_or_no(request.model)
     rows = None if request.data is None else read_rows(request.data, model)
     for_service, for_questions = np.random.default_rng(request.seed).spawn(2)
     service = request.service.oracle(model, rows, for_service)

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from overexplain.auditing.rebuilt import compare
+from overexplain.cli.loading import load_yes_or_no
 from overexplain.cli.main import say
 from overexplain.cli.output import counter, print_json
 from overexplain.cli.services import read_rows
@@ -23,7 +24,6 @@ from overexplain.geometry.mechanism import Mechanism
 from overexplain.log.files import check_written
 from overexplain.log.querylog import QueryLog, Status
 from overexplain.models.linear import LinearModel
-from overexplain.models.load import load_model
 from overexplain.oracles.protocol import Oracle
 from overexplain.oracles.services import Service
 from overexplain.oracles.wrappers import LabelsOnly, Published, Recorded
@@ -60,7 +60,7 @@ class Request:
 def run_extract(request: Request) -> None:
     """Load, ask, rebuild, compare, print; the log is saved whatever happens."""
     _refuse_to_overwrite(request)
-    model = load_model(request.model)
+    model = load_yes_or_no(request.model)
     rows = None if request.data is None else read_rows(request.data, model)
     for_service, for_questions = np.random.default_rng(request.seed).spawn(2)
     service = request.made(model, rows, for_service)

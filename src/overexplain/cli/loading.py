@@ -1,34 +1,45 @@
-"""A stored model, of Yes and No or of several classes, whichever it is."""
+"""A stored model, of Yes and No or of several classes: whichever it is, or the one that a command is for."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 from overexplain.errors import InvalidInput, UnsupportedModel
+from overexplain.models.coefficients import SeveralClasses
 from overexplain.models.linear import LinearModel
 from overexplain.models.load import load_model, load_multiclass
 from overexplain.models.multiclass import MulticlassModel
 
 
 def load_any(path: Path, threshold: float | None, allow_pickle: bool) -> LinearModel | MulticlassModel:
-    """The model in a file: of Yes and No, else of several classes; if it is neither, the first error is told."""
+    """The model in a file: of Yes and No, or with a score for each class."""
     try:
         return load_model(path, threshold=threshold, allow_pickle=allow_pickle)
-    except UnsupportedModel as refused:
-        found = several_classes(path, allow_pickle)
-        if found is None:
-            raise
-        if threshold is not None:
-            raise InvalidInput(
-                f"{path} has {found.argmax.classes} classes: --threshold is for models of Yes and No"
-            ) from refused
-        return found
+    except SeveralClasses:
+        return several_classes(path, threshold, allow_pickle)
 
 
-def several_classes(path: Path, allow_pickle: bool) -> MulticlassModel | None:
-    """The model of three or more classes in a file; None if it holds none."""
+def several_classes(path: Path, threshold: float | None, allow_pickle: bool) -> MulticlassModel:
+    """The model in a file that has a score for each class; InvalidInput says what is wrong with it, or with a threshold."""
+    found = load_multiclass(path, allow_pickle=allow_pickle)
+    if threshold is not None:
+        raise InvalidInput(f"{path} has {found.argmax.classes} classes: --threshold is for models of Yes and No")
+    return found
+
+
+def load_yes_or_no(path: Path, *, threshold: float | None = None, allow_pickle: bool = False) -> LinearModel:
+    """The model in a file, for commands that know Yes and No only: others are refused in the words of the command line."""
     try:
-        found = load_multiclass(path, allow_pickle=allow_pickle)
-    except InvalidInput:
-        return None
-    return found if found.argmax.classes > 2 else None
+        return load_model(path, threshold=threshold, allow_pickle=allow_pickle)
+    except SeveralClasses:
+        count = load_multiclass(path, allow_pickle=allow_pickle).argmax.classes  # a broken file is told what is broken
+    if count == 2:
+        raise UnsupportedModel(
+            f"{path} has a score for each of its 2 classes: this command is for models of Yes and No with one score. Write the "
+            "second score minus the first as coefficients and intercept; `overexplain audit` and `overexplain model inspect` "
+            "read the file as it is"
+        )
+    raise UnsupportedModel(
+        f"{path} has {count} classes: this command is for models of two classes (Yes and No); `overexplain audit` and "
+        "`overexplain model inspect` read models of several classes"
+    )

@@ -9,8 +9,7 @@ from typing import Any
 
 from overexplain.cli.loading import several_classes
 from overexplain.cli.output import print_json
-from overexplain.errors import UnsupportedModel
-from overexplain.models.coefficients import to_entries
+from overexplain.models.coefficients import SeveralClasses, to_entries
 from overexplain.models.load import load_model
 from overexplain.models.multiclass import MulticlassModel
 from overexplain.models.multiclass import to_entries as multiclass_entries
@@ -34,11 +33,8 @@ def run_inspect(request: Request) -> None:
     kind = sniff(first_bytes(request.model), request.model)
     try:
         stored = _stored(request, kind)
-    except UnsupportedModel:
-        several = several_classes(request.model, request.allow_pickle) if request.threshold is None else None
-        if several is None:
-            raise
-        _run_several(request, kind, several)
+    except SeveralClasses:
+        _run_several(request, kind, several_classes(request.model, request.threshold, request.allow_pickle))
         return
     digest = _sha256(request.model)
     if request.output is not None:

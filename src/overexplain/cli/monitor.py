@@ -13,6 +13,7 @@ import numpy as np
 from overexplain.auditing.monitoring.gates import check_gates, gated
 from overexplain.auditing.monitoring.monitor import monitor
 from overexplain.auditing.monitoring.monitor_report import MonitorReport
+from overexplain.cli.loading import load_yes_or_no
 from overexplain.cli.log_files import read_mapping
 from overexplain.cli.main import GATE_FAILED, say
 from overexplain.cli.output import bar
@@ -22,7 +23,6 @@ from overexplain.errors import InvalidInput
 from overexplain.geometry.arrays import FloatArray
 from overexplain.log.blocks import as_columns, read_blocks
 from overexplain.models.linear import LinearModel
-from overexplain.models.load import load_model
 from overexplain.report.words import counted
 from overexplain.scale.columns import listed
 
@@ -48,7 +48,7 @@ def run_monitor(request: Request) -> int:
     """Read, monitor, print; the exit code: 0, or 1 if a gate failed."""
     check_gates(request.fail_on)
     mapping = read_mapping(request.mapping)
-    model = None if request.model is None else load_model(request.model)
+    model = None if request.model is None else load_yes_or_no(request.model)
     reference = None if request.reference is None else _reference(request, mapping, model)
     with warnings.catch_warnings(record=True) as caught, bar("reading") as show:
         warnings.simplefilter("always", UserWarning)

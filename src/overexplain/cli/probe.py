@@ -13,6 +13,7 @@ from pathlib import Path
 
 from overexplain.auditing.probing import Plan, Probed, predicted, probe
 from overexplain.auditing.rebuilt import compare, in_order_of
+from overexplain.cli.loading import load_yes_or_no
 from overexplain.cli.logs import refuse_to_overwrite
 from overexplain.cli.main import say
 from overexplain.cli.output import print_json
@@ -21,7 +22,6 @@ from overexplain.extraction.session import Progress
 from overexplain.geometry.hyperplane import Hyperplane
 from overexplain.log.store.run import Run
 from overexplain.models.linear import LinearModel
-from overexplain.models.load import load_model
 from overexplain.oracles.http.oracle import HttpOracle
 from overexplain.oracles.http.pacing import read_rate
 from overexplain.report.probed import print_plan, print_probed, progress_line
@@ -53,7 +53,7 @@ class Request:
 def run_probe(request: Request) -> None:
     """Make or open the run, ask what is not in it, print what was found; whatever stops it, the run is saved."""
     _check_names(request)
-    truth = None if request.model is None else load_model(request.model)
+    truth = None if request.model is None else load_yes_or_no(request.model)
     refuse_to_overwrite(
         [path for path in (request.endpoint, request.model) if path is not None],
         [path for path in (request.run, request.output) if path is not None],

@@ -10,10 +10,10 @@ import numpy as np
 import typer
 
 from overexplain._files import replacing
+from overexplain.cli.loading import load_yes_or_no
 from overexplain.cli.output import version
 from overexplain.cli.services import read_rows
 from overexplain.errors import InvalidInput
-from overexplain.models.load import load_model
 from overexplain.oracles.served.app import service_app
 from overexplain.oracles.served.counts import Counts
 from overexplain.oracles.served.endpoint_file import FIRST_LINE, endpoint_file
@@ -45,7 +45,7 @@ class Request:
 def run_serve(request: Request) -> None:
     """Load, listen, say where, answer until Ctrl-C, say how much was answered."""
     _refuse_to_overwrite(request.endpoint)
-    model = load_model(request.model, threshold=request.threshold, allow_pickle=request.allow_pickle)
+    model = load_yes_or_no(request.model, threshold=request.threshold, allow_pickle=request.allow_pickle)
     rows = None if request.data is None else read_rows(request.data, model)
     # The same generator as `extract` gives the service it simulates: the same seed, the same answers.
     for_service, _ = np.random.default_rng(request.seed).spawn(2)

@@ -55,6 +55,8 @@ class Session:
         record: bool = True,
         watch: Callable[[Progress], None] | None = None,
     ) -> None:
+        if isinstance(classes := getattr(oracle, "classes", None), int | np.integer) and classes > 2:
+            raise InvalidInput(f"{type(oracle).__name__} has {classes} classes, not Yes and No: use extract_multiclass")
         self._oracle = oracle
         self._budget = None if budget is None else as_budget(budget)
         self.dimension = _dimension_of(oracle)

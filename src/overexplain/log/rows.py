@@ -118,11 +118,12 @@ def differences(given: Sequence[Any], wanted: Sequence[Any]) -> str:
     return "; ".join(f"{kind}: {names}" for kind, names in parts if names)
 
 
-def in_order(x: Any, features: tuple[str, ...] | None, name: str) -> Any:
-    """The values of a dict, a Series or a DataFrame in the order of `features`; anything else as it is."""
+def in_order(x: Any, features: tuple[str, ...] | None, name: str, whose: str = "the log") -> Any:
+    """The values of a dict, a Series or a DataFrame in the order of `features`, which are `whose`; anything else as it is."""
     if isinstance(x, Mapping):
         if features is None:
-            raise InvalidInput(f"{name} has names ({list(x)}), the log has none; make it with QueryLog(features=[...])")
+            advice = "make it with QueryLog(features=[...])" if whose == "the log" else "give rows of numbers"
+            raise InvalidInput(f"{name} has names ({list(x)}), {whose} has none; {advice}")
         given = list(x)
     elif hasattr(x, "columns"):
         given = list(x.columns)
@@ -133,7 +134,7 @@ def in_order(x: Any, features: tuple[str, ...] | None, name: str) -> Any:
     if features is None or (given == list(range(len(given))) and not isinstance(x, Mapping)):
         return x  # pandas numbers what was given no names
     if wrong := differences(given, features):
-        raise InvalidInput(f"{name} must have exactly the log's features; {wrong}")
+        raise InvalidInput(f"{name} must have exactly {whose}'s features; {wrong}")
     if not isinstance(x, Mapping):
         return x[list(features)]
     values = [x[feature] for feature in features]

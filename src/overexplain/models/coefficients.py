@@ -54,6 +54,10 @@ _ELSEWHERE = {"coef": "coefficients", "coef_": "coefficients", "weights": "coeff
 _KEYS = tuple(ENTRIES)
 
 
+class SeveralClasses(UnsupportedModel):
+    """The file has a score for each class: `load_multiclass` reads it."""
+
+
 def read_coefficients(path: str | os.PathLike[str], threshold: float | None = None) -> LinearModel:
     """The model in a coefficient file; `threshold` replaces the file's own cut."""
     path = Path(path)
@@ -77,7 +81,7 @@ def from_entries(entries: Any, threshold: float | None) -> LinearModel:
     if not isinstance(entries, Mapping):
         raise InvalidInput(f"a model is a JSON object with coefficients and intercept, got {reprlib.repr(entries)}")
     if "scores" in entries:
-        raise UnsupportedModel(
+        raise SeveralClasses(
             "this is a model of several classes (it has scores, not coefficients): use load_multiclass"
         )
     check_keys(entries, _KEYS)

@@ -46,6 +46,11 @@ def load_model(object_or_path: Any, *, threshold: float | None = None, allow_pic
         return model if threshold is None else model.with_threshold(threshold)
     if isinstance(model, Mapping):
         return replace(from_dict(model, threshold), source="coefficients")
+    if isinstance(model, ArgmaxModel | MulticlassModel):
+        raise UnsupportedModel(
+            f"{type(model).__name__}: several classes, needed is a model of Yes and No; load_multiclass, audit_multiclass and "
+            "extract_multiclass are for several classes"
+        )
     packages = {cls.__module__.partition(".")[0] for cls in type(model).__mro__}
     if "statsmodels" in packages:
         from overexplain.models.statsmodels import from_statsmodels
@@ -53,7 +58,10 @@ def load_model(object_or_path: Any, *, threshold: float | None = None, allow_pic
         return from_statsmodels(model, threshold)
     if hasattr(model, "coef_") or "sklearn" in packages:
         from overexplain.models.sklearn import from_sklearn
+        from overexplain.models.sklearn_multiclass import is_one_for_each
 
+        if is_one_for_each(model):
+            raise UnsupportedModel(f"the {type(model).__name__} has a score for each class: use load_multiclass")
         return from_sklearn(model, threshold)
     raise UnsupportedModel(
         f"a {type(model).__name__} is not a model that can be read; give a file ({READ}), a dict, "

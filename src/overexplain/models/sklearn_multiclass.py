@@ -54,6 +54,14 @@ def multiclass_from_sklearn(estimator: Any) -> MulticlassModel:
     return model
 
 
+def is_one_for_each(estimator: Any) -> bool:
+    """True for a OneVsRestClassifier, also at the end of a Pipeline."""
+    try:
+        return kind_of(take_apart(estimator, LISTED).classifier) == ONE_FOR_EACH
+    except UnsupportedModel:
+        return False
+
+
 def _scores(parts: Parts, count: int) -> list[Additive]:
     """The score of every class over what the last step gives."""
     classifier = parts.classifier

@@ -24,9 +24,7 @@ class Conversation:
         self._oracle = oracle
         self._budget = None if budget is None else as_budget(budget)
         self.dimension = as_count(getattr(oracle, "dimension", None), "an oracle's dimension")
-        self.classes = as_count(getattr(oracle, "classes", None), "an oracle's number of classes")
-        if self.classes < 2:
-            raise InvalidInput(f"an oracle of several classes has at least two, this one says {self.classes}")
+        self.classes = _classes_of(oracle)
         self.mechanism: Mechanism | None = getattr(oracle, "mechanism", None)
         if self.mechanism is not None and not isinstance(self.mechanism, Mechanism):
             raise InvalidInput(f"an oracle's mechanism is a Mechanism or None, got {self.mechanism!r}")
@@ -79,3 +77,16 @@ class Conversation:
                 f"classify must return a class, a whole number from 0 to {self.classes - 1}, the service returned {answer!r}"
             )
         return int(value)
+
+
+def _classes_of(oracle: Any) -> int:
+    """How many classes the oracle says it has; InvalidInput if that is no number of several."""
+    classes = getattr(oracle, "classes", None)
+    if classes is None:
+        raise InvalidInput(
+            f"{type(oracle).__name__} does not say how many `classes` it has: a service of several classes does, e.g. an "
+            "ArgmaxOracle; `extract` is for services of Yes and No"
+        )
+    if isinstance(classes, bool) or not isinstance(classes, int | np.integer) or classes < 2:
+        raise InvalidInput(f"an oracle's number of classes must be a whole number, at least 2, got {classes!r}")
+    return int(classes)

@@ -15,7 +15,7 @@ from overexplain.errors import BrokenPromise, ExtractionFailed
 from overexplain.extraction.multiclass.classes import Found
 from overexplain.extraction.multiclass.facets import Facet, Pair
 from overexplain.extraction.multiclass.graph import Edge, edge, is_tied
-from overexplain.extraction.multiclass.scales import CLEAR, Frame, Rebuilt, Solved, angle_of, is_enough
+from overexplain.extraction.multiclass.scales import CLEAR, Frame, Rebuilt, Solved, angle_of, is_enough, unproved
 from overexplain.extraction.multiclass.walks import Walks
 from overexplain.geometry.arrays import FloatArray
 from overexplain.geometry.norm import FLOAT64_ANSWER, UNIT_ROUNDOFF, Norm
@@ -46,13 +46,18 @@ def scores_by_points(found: Found, norm: Norm | None, accuracy: float | None, rn
         solved = system.solved()
         if solved.scores is not None and is_enough(solved.bound, accuracy):
             break
-        if asked >= ENOUGH * system.unknowns + 20:
-            raise ExtractionFailed(
-                f"{asked} answers left {solved.open + 1} of {system.unknowns} unknowns open, or the accuracy unproved: the "
-                "boundaries within reach do not tie all scores, or the service prefers a few fixed answers",
-                unidentified=system.open_directions(),
-            )
-        asked += gatherer.ask(system)
+        try:
+            if asked >= ENOUGH * system.unknowns + 20:
+                raise ExtractionFailed(
+                    f"{asked} answers left {solved.open + 1} of {system.unknowns} unknowns open: the boundaries within reach do "
+                    "not tie all scores, or the service prefers a few fixed answers",
+                    unidentified=system.open_directions(),
+                )
+            asked += gatherer.ask(system)
+        except ExtractionFailed as failed:
+            if accuracy is not None and solved.scores is not None:
+                raise ExtractionFailed(unproved(solved.bound, accuracy)) from failed
+            raise
     name = "unknown" if norm is None else "not smooth"
     method = f"{len(system.rows)} points of boundaries for {system.unknowns} unknowns (the distance is {name})"
     pairs = tuple(dict.fromkeys(system.edges))

@@ -69,6 +69,15 @@ def is_enough(bound: float | None, accuracy: float | None) -> bool:
     return accuracy is None or (bound is not None and bound <= accuracy)
 
 
+def unproved(bound: float | None, accuracy: float) -> str:
+    """What to say where the scores are determined, but not as sharply as was asked for."""
+    proved = "proved nothing about the angle" if bound is None else f"proved {bound:.2g} rad"
+    return (
+        f"{proved}, asked for {accuracy:g}: the scores are determined, but rounding in the answers, carried over to them, leaves "
+        "that much open, and more answers did not help. Ask for less, or for nothing: `.error_bound` then says what is proved"
+    )
+
+
 @dataclass(frozen=True, eq=False)
 class Solved:
     """Scores (weights, intercept; one row per class) up to one factor, and how well they are known.

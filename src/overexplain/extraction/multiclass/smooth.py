@@ -10,7 +10,7 @@ from overexplain.errors import ExtractionFailed
 from overexplain.extraction.multiclass.classes import Found
 from overexplain.extraction.multiclass.facets import FINE, Facet, question_of, shown
 from overexplain.extraction.multiclass.graph import Edge, neighbours
-from overexplain.extraction.multiclass.scales import Rebuilt, Solved, is_enough, solve_parts, solve_scales
+from overexplain.extraction.multiclass.scales import Rebuilt, Solved, is_enough, solve_parts, solve_scales, unproved
 from overexplain.extraction.multiclass.walks import Walks
 from overexplain.geometry.arrays import FloatArray
 from overexplain.geometry.norm import Norm
@@ -36,6 +36,8 @@ def scores_by_facets(
         try:
             pairs_to_ask = gatherer.next_pairs()
         except ExtractionFailed as failed:
+            if accuracy is not None and solved is not None and solved.scores is not None:
+                raise ExtractionFailed(unproved(solved.bound, accuracy)) from failed
             if accuracy is not None or (scores := solve_parts(gatherer.facets, found.classes)) is None:
                 raise
             return _loose(scores, gatherer.facets, str(failed))
