@@ -23,8 +23,7 @@ ROWS = people(150)
 @pytest.fixture(autouse=True)
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(certify, "block_rows", lambda _: 32)
-    monkeypatch.setattr(certify, "PROVED_ROWS", 32)
+    monkeypatch.setattr(certify, "block_rows", lambda *_: 32)
     labels().save("log.jsonl")
     store(tmp_path / "people", ROWS, [60, 0, 90], group=40)
 
@@ -70,6 +69,13 @@ def test_what_makes_no_sense_is_refused(capsys) -> None:
         (["people", "-o", "people/out"], 3, "none inside another"),
         (["log.jsonl", "-o", "out", "--workers", "1"], 3, "is a .parquet file or a folder of them"),
         (["nowhere.parquet", "-o", "out", "--workers", "1"], 3, "nowhere.parquet: No such file"),
+        (["people", "-o", "out", "--scheduler", "nonsense"], 3, "a scheduler's address is tcp://host:port"),
+        (
+            ["people", "-o", "out", "--scheduler", "http://127.0.0.1:8786"],
+            3,
+            "a scheduler's address is tcp://host:port",
+        ),
+        (["people", "-o", "out", "--scheduler", ""], 3, "a scheduler's address is tcp://host:port"),
     ):
         assert run(["certify", "log.jsonl", *arguments]) == code, arguments
         _, err = said(capsys)
@@ -127,10 +133,21 @@ def test_a_part_that_is_missing_is_missed(proved: None, capsys) -> None:
     Path("verdicts/part-000004.parquet").rename("last.parquet")
     assert "part-000004: there are no verdicts of this part" in failing(ALL, capsys)
     Path("proofs/part-000004.jsonl").rename("last.jsonl")
+    assert "part-000004: there are no verdicts of this part" in failing(["--verdicts", "verdicts"], capsys)
+    Path("verdicts/_manifest.json").unlink()  # nobody says then which parts there were
     assert "verdicts has verdicts on 128 rows, but people has 150 points" in failing(ALL, capsys)
     Path("verdicts/part-000000.parquet").unlink()
     Path("proofs/part-000000.jsonl").unlink()
     assert "its verdicts are on rows 32 to 63; those before it end at row -1" in failing(ALL, capsys)
+
+
+def test_proofs_that_are_all_gone_are_missed(proved: None, capsys) -> None:
+    for path in Path("proofs").iterdir():
+        path.unlink()
+    assert "part-000000: there are no proofs of this part" in failing(ALL, capsys)
+    Path("verdicts/_manifest.json").write_text('{"parts": 3}')
+    assert run(["verify", "proofs", "log.jsonl", *ALL]) == 3
+    assert "_manifest.json: not the manifest of a run" in said(capsys)[1]
 
 
 def test_a_verdict_that_was_changed_is_found(proved: None, capsys) -> None:
@@ -150,6 +167,14 @@ def test_one_part_can_be_checked_by_itself(proved: None, capsys) -> None:
     part = ["proofs/part-000001.jsonl", "log.jsonl", "--verdicts", "verdicts/part-000001.parquet"]
     assert run(["verify", *part]) == 0
     assert "All 32 proofs hold" in said(capsys)[0]
+    assert run(["verify", *part, "--points", "people"]) == 0
+    assert "All 32 proofs hold" in said(capsys)[0]
+    store(Path("others"), np.vstack([ROWS[:40], ROWS[40:] + 1.0]), [60, 0, 90], group=40)
+    assert run(["verify", *part, "--points", "others"]) == 7
+    assert "part-000001.jsonl, line 9: it is about another point than the one in row 40 of others" in said(capsys)[1]
+    store(Path("few"), ROWS[:50], [50])
+    assert run(["verify", *part, "--points", "few"]) == 3
+    assert "has a verdict on row 63" in said(capsys)[1]
 
 
 def test_folders_without_parts_are_refused(proved: None, capsys) -> None:

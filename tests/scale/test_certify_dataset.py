@@ -29,7 +29,7 @@ from overexplain.scale.parts import open_dataset
 
 @pytest.fixture(autouse=True)
 def _small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(certify, "block_rows", lambda _: 64)
+    monkeypatch.setattr(certify, "block_rows", lambda *_: 64)
 
 
 def expected(log: QueryLog, rows: np.ndarray) -> list[str]:
@@ -147,7 +147,7 @@ def test_what_is_sent_to_workers_is_in_one_piece(tmp_path: Path) -> None:
 
 
 def test_a_run_that_ended_early_is_carried_on(tmp_path: Path, monkeypatch) -> None:
-    monkeypatch.setattr(certify, "block_rows", lambda _: 32)
+    monkeypatch.setattr(certify, "block_rows", lambda *_: 32)
     folder = store(tmp_path / "in", people(240), [240], group=64)
     knowledge = Knowledge(labels())
     certify_dataset(knowledge, folder, tmp_path / "whole", proofs=tmp_path / "whole-proofs", part_rows=32)
@@ -180,7 +180,7 @@ from pathlib import Path
 from overexplain.knowledge.engine import Knowledge
 from overexplain.log.querylog import QueryLog
 from overexplain.scale import certify
-certify.block_rows = lambda _: 32
+certify.block_rows = lambda *_: 32
 def tell(_what, done, _total):
     print(done, flush=True)
 log, data, out, proofs = map(Path, sys.argv[1:])
@@ -189,7 +189,7 @@ certify.certify_dataset(Knowledge(QueryLog.load(log)), data, out, proofs=proofs,
 
 
 def test_kill_minus_nine_loses_no_part_and_leaves_none_half_written(tmp_path: Path, monkeypatch) -> None:
-    monkeypatch.setattr(certify, "block_rows", lambda _: 32)
+    monkeypatch.setattr(certify, "block_rows", lambda *_: 32)
     folder = store(tmp_path / "in", people(320), [150, 170])
     labels().save(tmp_path / "log.jsonl")
     where = [tmp_path / "log.jsonl", folder, tmp_path / "out", tmp_path / "proofs"]
@@ -219,17 +219,19 @@ def test_another_log_or_data_set_is_refused(tmp_path: Path) -> None:
     certify_dataset(knowledge, folder, out)
     with pytest.raises(InvalidInput, match="holds a run on another log"):
         certify_dataset(Knowledge(labels(seed=3)), folder, out)
-    with pytest.raises(InvalidInput, match="holds a run on other settings"):
+    with pytest.raises(InvalidInput, match=r"on other settings \(time_limit is None there, 5\.0 here\); carry"):
         certify_dataset(Knowledge(labels(), time_limit=5.0), folder, out)
+    with pytest.raises(InvalidInput, match=r"on other settings \(proofs is False there, True here\); carry"):
+        certify_dataset(knowledge, folder, out, proofs=tmp_path / "proofs")
     with pytest.raises(InvalidInput, match="holds a run on another data set"):
         certify_dataset(knowledge, store(tmp_path / "in2", people(201), [201]), out)
     with pytest.raises(InvalidInput, match="other files, or other row groups"):
         certify_dataset(knowledge, store(tmp_path / "in3", people(200), [100, 100]), out)
     with pytest.raises(InvalidInput, match="parts of another size"):
-        certify_dataset(knowledge, folder, out, part_rows=64)
+        certify_dataset(knowledge, folder, out, part_rows=100)
     with pytest.raises(InvalidInput, match="part-000000 was made from files that have changed since"):
         certify_dataset(knowledge, store(tmp_path / "in4", people(200, seed=9), [200]), out)
-    assert certify_dataset(knowledge, folder, out).kept == 1
+    assert certify_dataset(knowledge, folder, out).kept == 4
 
 
 def test_a_folder_with_something_else_in_it_is_refused(tmp_path: Path) -> None:
@@ -310,12 +312,36 @@ def test_an_empty_data_set_has_no_verdicts(tmp_path: Path) -> None:
 
 def test_what_makes_no_sense_is_refused(tmp_path: Path) -> None:
     folder, knowledge = store(tmp_path / "in", people(20), [20]), Knowledge(labels())
-    with pytest.raises(InvalidInput, match="workers is a whole number above 0"):
-        certify_dataset(knowledge, folder, tmp_path / "out", workers=0)
+    for odd in (0, -1, 2.5, "a", True):
+        for name in ("workers", "part_rows"):
+            with pytest.raises(InvalidInput, match=f"{name} must be a whole number, at least 1, got {odd!r}"):
+                certify_dataset(knowledge, folder, tmp_path / "out", **{name: odd})
+    for odd in (
+        "",
+        "nonsense",
+        "nonsense://",
+        "http://127.0.0.1:8786",
+        "tcp://127.0.0.1",
+        "tcp://:1",
+        "tcp://a b:1",
+        7,
+    ):
+        with pytest.raises(InvalidInput, match=r"a scheduler's address is tcp://host:port"):
+            certify_dataset(knowledge, folder, tmp_path / "out", scheduler=odd)
+    with pytest.raises(InvalidInput, match="nosuch: No such file or folder; a data set is"):
+        certify_dataset(knowledge, tmp_path / "nosuch", tmp_path / "out")
     with pytest.raises(InvalidInput, match="give either workers or scheduler"):
         certify_dataset(knowledge, folder, tmp_path / "out", workers=1, scheduler="tcp://127.0.0.1:1")
     with pytest.raises(InvalidInput, match="there is nothing to learn from"):
         certify_dataset(Knowledge(QueryLog()), folder, tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    "address", ["tcp://10.0.0.5:8786", "tls://a-b.example.org:8786", "localhost:1", "tcp://[::1]:80"]
+)
+def test_addresses_of_schedulers(address: str) -> None:
+    certify.refuse_odd_sharing(None, address)
 
 
 def test_a_column_called_row_is_not_taken_for_a_key(tmp_path: Path) -> None:

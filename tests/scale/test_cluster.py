@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import os
 import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -29,14 +31,19 @@ def crowd() -> Iterator[Any]:
     """A scheduler with two worker processes, which their nannies start again when they die."""
     logging.getLogger("distributed").setLevel(logging.CRITICAL)
     with distributed.LocalCluster(
-        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None, silence_logs=logging.CRITICAL
+        n_workers=2,
+        threads_per_worker=1,
+        processes=True,
+        dashboard_address=None,
+        silence_logs=logging.CRITICAL,
+        scheduler_kwargs=cluster.NO_DASHBOARD,
     ) as found:
         yield found
 
 
 @pytest.fixture(autouse=True)
 def _small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(certify, "block_rows", lambda _: 32)
+    monkeypatch.setattr(certify, "block_rows", lambda *_: 32)
 
 
 @pytest.fixture(scope="module")
@@ -44,7 +51,7 @@ def alone(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
     """What one process writes."""
     place = tmp_path_factory.mktemp("alone")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(certify, "block_rows", lambda _: 32)
+        patch.setattr(certify, "block_rows", lambda *_: 32)
         run(place)
     return written(place / "out", place / "proofs")
 
@@ -129,8 +136,89 @@ def test_nobody_at_the_address(tmp_path: Path, monkeypatch) -> None:
     monkeypatch.setattr(cluster, "CONNECT", 0.5)
     with pytest.raises(ClusterFailed, match=r"no scheduler answers at tcp://127\.0\.0\.1:1: "):
         run(tmp_path, scheduler="tcp://127.0.0.1:1")
-    with pytest.raises(ClusterFailed, match="no scheduler answers at nonsense://"):
-        run(tmp_path, scheduler="nonsense://")
+
+
+class Restless:
+    """A client whose workers die whenever they are spoken to; Dask then speaks of its own insides."""
+
+    status = "running"
+
+    def __init__(self, deaths: int, scheduler_dies: bool = False) -> None:
+        self.deaths, self.scheduler_dies = deaths, scheduler_dies
+
+    def wait_for_workers(self, _count: int, timeout: float) -> None:
+        if self.deaths > 1000:
+            raise TimeoutError
+
+    def nthreads(self) -> dict[str, int]:
+        if self.scheduler_dies:
+            raise OSError("Timed out trying to connect")
+        return {}
+
+    def scatter(self, job: Any, **_options: Any) -> Any:
+        self.deaths -= 1
+        if self.deaths >= 0:
+            raise OSError("in <TCP (closed) ConnectionPool.scatter local=tcp://127.0.0.1:5>: Stream is closed")
+        return job
+
+
+def restless(client: Restless, started_here: bool = True) -> Any:
+    return cluster._Crowd(distributed, client, "the job", 7.0, started_here)
+
+
+def test_workers_that_die_as_they_are_sent_the_work_are_spoken_of_in_plain_words() -> None:
+    assert restless(Restless(deaths=cluster.DEATHS))._send() == "the job"
+    with pytest.raises(ClusterFailed, match=r"^workers died again and again.*the same command carries on") as caught:
+        restless(Restless(deaths=cluster.DEATHS + 1))._send()
+    assert "TCP" not in str(caught.value)
+    assert "scheduler" not in str(caught.value)
+    assert not restless(Restless(1, scheduler_dies=True)).has_scheduler()
+    with pytest.raises(ClusterFailed, match="none came within 7 s; those started here died"):
+        restless(Restless(deaths=2000))._send()
+    with pytest.raises(ClusterFailed, match="none came within 7 s; start one: dask worker ADDRESS"):
+        restless(Restless(deaths=2000), started_here=False)._send()
+
+
+@pytest.mark.parametrize("has_scheduler", [True, False])
+def test_what_dask_says_of_its_insides_is_not_repeated(has_scheduler: bool, monkeypatch) -> None:
+    def fail(*_: Any) -> Any:
+        raise OSError("in <TCP (closed) ConnectionPool.gather>: Stream is closed")
+
+    @contextmanager
+    def client(*_: Any) -> Iterator[Any]:
+        yield Restless(0, scheduler_dies=not has_scheduler)
+
+    monkeypatch.setattr(cluster._Crowd, "run", fail)
+    monkeypatch.setattr(cluster, "_client", client)
+    said = "^workers died again" if has_scheduler else "^the scheduler was lost: it does not answer any more"
+    with pytest.raises(ClusterFailed, match=said) as caught:
+        list(cluster.distribute("the job", [], workers=2))
+    assert "TCP" not in str(caught.value)
+
+
+def test_workers_started_here_need_no_port_of_their_own(monkeypatch) -> None:
+    """Dask would take 8787 for a browser, open to everybody, and warn if somebody else has it."""
+    options: dict[str, Any] = {}
+
+    class Looked(Exception):
+        pass
+
+    def look(**given: Any) -> Any:
+        options.update(given)
+        raise Looked
+
+    monkeypatch.setattr(distributed, "LocalCluster", look)
+    with pytest.raises(Looked), cluster._client(distributed, 2, None, 1.0):
+        pass
+    monkeypatch.undo()
+
+    async def started() -> str:
+        async with distributed.Scheduler(host="127.0.0.1", port=0, **options["scheduler_kwargs"]) as scheduler:
+            return f"{scheduler.http_server.address}:{scheduler.http_server.port}"
+
+    address = asyncio.run(started())
+    assert address.startswith("127.0.0.1:")
+    assert address != "127.0.0.1:8787"
 
 
 def test_dask_missing_is_said(monkeypatch, tmp_path: Path) -> None:
@@ -142,7 +230,7 @@ def test_dask_missing_is_said(monkeypatch, tmp_path: Path) -> None:
 SCHEDULER = """
 import asyncio, sys, distributed
 async def main():
-    async with distributed.Scheduler(host="127.0.0.1", port=0, dashboard=False) as scheduler:
+    async with distributed.Scheduler(host="127.0.0.1", port=0, dashboard_address="127.0.0.1:0") as scheduler:
         async with distributed.Worker(scheduler.address, nthreads=1, memory_limit=0, dashboard=False) as worker:
             print(scheduler.address, flush=True)
             await scheduler.finished()

@@ -207,6 +207,7 @@ def test_raw_columns_become_features(tmp_path: Path) -> None:
         read(dataset)
 
 
-def test_blocks_do_not_depend_on_anything_but_the_number_of_features() -> None:
+def test_blocks_depend_on_the_number_of_features_and_on_proofs_alone() -> None:
+    assert [block_rows(p, proved=True) for p in (1, 3, 4096, 5000)] == [2048, 2048, 2048, 1024]
     assert [block_rows(p) for p in (1, 3, 128, 129, 5000)] == [65_536, 65_536, 65_536, 32_768, 1024]
     assert Part(7, 0, 1).name == "part-000007"

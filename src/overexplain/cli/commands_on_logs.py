@@ -247,7 +247,7 @@ def verify(
 
         terms = Terms(distance, tolerance, slack, robustness, radius)
         request = Request(proofs, log, verdicts, points, terms, tuple(mapping or ()), assume_tolerance, as_json)
-        if proofs.is_dir():
+        if proofs.is_dir() or (points is not None and points.is_dir()):
             from overexplain.cli.verify_parts import run_verify_parts
 
             run_verify_parts(request)

@@ -10,7 +10,7 @@ from overexplain.cli.main import say
 from overexplain.cli.output import bar
 from overexplain.errors import InvalidInput
 from overexplain.report.words import counted
-from overexplain.scale.certify import certify_dataset
+from overexplain.scale.certify import certify_dataset, refuse_odd_sharing
 from overexplain.scale.parts import open_dataset
 
 FILES = (".csv", ".jsonl", ".ndjson", ".parquet")
@@ -19,6 +19,7 @@ FILES = (".csv", ".jsonl", ".ndjson", ".parquet")
 def run_certify_dataset(request: Request, workers: int | None, scheduler: str | None) -> None:
     """Read the log, certify the data set part by part, print; parts that are done stay, whatever happens."""
     assert request.output is not None
+    refuse_odd_sharing(workers, scheduler)
     _refuse_odd_places(request)
     log, dimension = read_log(request.log, request.terms, request.mapping)
     dataset = open_dataset(request.points, log.features, dimension)

@@ -1,4 +1,7 @@
-"""`overexplain verify PROOFS/ LOG`: the proofs of a data set, part by part; memory for one part, however many there are."""
+"""`overexplain verify PROOFS/ LOG`: the proofs of a data set, part by part; memory for one part, however many there are.
+
+Or of one part, against the same folder of points.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +16,7 @@ from overexplain.errors import CertificateInvalid, InvalidInput
 from overexplain.geometry.arrays import IntArray
 from overexplain.knowledge.certificates import Verifier
 from overexplain.report.words import counted
+from overexplain.scale.folder import proved_parts
 from overexplain.scale.parts import Dataset, block_rows, open_dataset
 
 
@@ -35,11 +39,12 @@ class Checked:
 
 
 def run_verify_parts(request: Request) -> None:
-    """Check every file of proofs in the folder, print what holds; raises CertificateInvalid if anything does not."""
+    """Check the file of proofs, or all in the folder, print what holds; raises CertificateInvalid if anything does not."""
     if request.points is not None and request.verdicts is None:
         raise InvalidInput("--points needs --verdicts, the folder that says which rows a part is about")
     log = read_log(request)
-    requests = _parts(request)
+    is_whole = request.proofs.is_dir()
+    requests = _parts(request) if is_whole else [request]
     dataset = None
     if request.points is not None:
         dataset = open_dataset(request.points, log.features, log.dimension or 0)
@@ -49,7 +54,8 @@ def run_verify_parts(request: Request) -> None:
     for part in requests:
         claims = None if part.verdicts is None else read_claims(part.verdicts)
         if claims is not None:
-            _refuse_gap(part, claims, rows)
+            if is_whole:
+                _refuse_gap(part, claims, rows)
             rows += len(claims)
         points = None if dataset is None or claims is None else _fingerprints(dataset, claims)
         bench = Bench(part, verifier, claims, points)
@@ -57,7 +63,7 @@ def run_verify_parts(request: Request) -> None:
             bench.outcome.assumed = parts[-1].outcome.assumed
         read_proofs(bench, part.proofs)
         parts.append(Checked(part, bench.outcome, None if claims is None else _together([claims])))
-    if dataset is not None and rows != dataset.rows:
+    if is_whole and dataset is not None and rows != dataset.rows:
         has = f"{request.points} has {counted(dataset.rows, 'point')}"
         raise CertificateInvalid(f"{request.verdicts} has verdicts on {rows:,} rows, but {has}")
     claimed = [part.claims for part in parts if part.claims is not None]
@@ -67,9 +73,13 @@ def run_verify_parts(request: Request) -> None:
 
 
 def _parts(request: Request) -> list[Request]:
-    """A request for every part; every file of proofs must have its verdicts and the other way round."""
+    """A request for every part; every file of proofs must have its verdicts and the other way round.
+
+    Which parts there should be is said by the manifest beside the verdicts, if there is one.
+    """
     proofs = {path.stem: path for path in request.proofs.glob("part-*.jsonl")}
-    if not proofs:
+    expected = set() if request.verdicts is None else proved_parts(request.verdicts)
+    if not proofs and not expected:
         raise InvalidInput(
             f"{request.proofs}: no proofs of a data set; overexplain certify --proofs FOLDER writes them"
         )
@@ -78,8 +88,8 @@ def _parts(request: Request) -> list[Request]:
     if not request.verdicts.is_dir():
         raise InvalidInput(f"{request.verdicts}: proofs in a folder belong to verdicts in a folder")
     verdicts = {path.stem: path for path in request.verdicts.glob("part-*.parquet")}
-    if alone := sorted(set(proofs) ^ set(verdicts)):
-        lacking = "verdicts" if alone[0] in proofs else "proofs"
+    if alone := sorted((set(proofs) | set(verdicts) | expected) - (set(proofs) & set(verdicts))):
+        lacking = "verdicts" if alone[0] not in verdicts else "proofs"
         raise CertificateInvalid(f"{alone[0]}: there are no {lacking} of this part; was the run carried to its end?")
     return [replace(request, proofs=proofs[name], verdicts=verdicts[name]) for name in sorted(proofs)]
 
@@ -93,7 +103,7 @@ def _refuse_gap(part: Request, claims: Claims, rows: int) -> None:
 
 
 def _fingerprints(dataset: Dataset, claims: Claims) -> Fingerprints:
-    count = max(0, min(len(claims), dataset.rows - claims.lowest))
+    count = max(0, min(claims.highest + 1, dataset.rows) - claims.lowest)
     blocks = dataset.blocks(claims.lowest, count, block_rows(dataset.dimension)) if count else ()
     return Fingerprints((block.points for block in blocks), claims.lowest)
 

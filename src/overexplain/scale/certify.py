@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -10,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from overexplain.auditing.determined import Determined, robust_use
+from overexplain.baselines.knobs import as_whole
 from overexplain.errors import InvalidInput, NotFinite, OverexplainError, SolverFailed
 from overexplain.knowledge.engine import Knowledge
 from overexplain.knowledge.verdicts import Verdict
@@ -20,10 +22,12 @@ from overexplain.scale.streaming import stream
 from overexplain.scale.work import Done, Job
 
 PART_ROWS = 2**20
-"""Rows of a part, unless a row group has more."""
+"""Rows of a part at most, unless a row group has more."""
 
-PROVED_ROWS = 2**16
-"""The same where every verdict is proved, which takes a thousand times as long."""
+PARTS = 16
+"""So many parts a data set has at least, if it has the blocks: enough for several workers, and little is lost with one."""
+
+ADDRESS = re.compile(r"(?:(?:tcp|tls|ucx|ucxx|ws|wss)://)?(?:\[[0-9a-fA-F:.%\w]+\]|[\w.-]+):[0-9]{1,5}/?", re.ASCII)
 
 Progress = Callable[[str, int, int], None]
 _KINDS = {kind.__name__: kind for kind in (InvalidInput, NotFinite, SolverFailed)}
@@ -63,22 +67,25 @@ def certify_dataset(
     proofs     a folder for the proofs: one .jsonl file for every part
     workers    None: threads of this process. A number: so many processes, started here with Dask
     scheduler  the address of a Dask scheduler, e.g. "tcp://10.0.0.5:8786"; its workers must see the same files
-    part_rows  rows of a part, at least; a part of a row group with more rows has those
+    part_rows  rows of a part, at least: rounded up to whole blocks (of 2,048 rows with proofs, of 65,536 without; fewer with
+               very many features), and without proofs to whole row groups. None: with proofs one block; without, a sixteenth of
+               the rows, at most a million
     progress   called with (what is being done, rows done, rows in all)
 
     Verdicts and proofs are the same whatever is chosen here, whoever dies on the way. If a file is damaged or a number missing, all
     other parts are done and kept, and then it is raised: InvalidInput, with file and row. The file may be mended in place.
     """
-    if workers is not None and workers < 1:
-        raise InvalidInput(f"workers is a whole number above 0 or None, got {workers!r}")
-    if workers is not None and scheduler is not None:
-        raise InvalidInput("a scheduler has its own workers: give either workers or scheduler")
+    refuse_odd_sharing(workers, scheduler)
+    if part_rows is not None:
+        part_rows = as_whole(part_rows, "part_rows")
     if knowledge.dimension is None:
         raise InvalidInput("the log has no rows: there is nothing to learn from")
     if not isinstance(dataset, Dataset):
         dataset = open_dataset(Path(dataset), knowledge.log.features, knowledge.dimension)
     folder = None if proofs is None else Path(proofs).resolve()
-    job = prepared_job(knowledge, dataset, Path(output).resolve(), folder, block_rows(knowledge.dimension))
+    job = prepared_job(
+        knowledge, dataset, Path(output).resolve(), folder, block_rows(knowledge.dimension, folder is not None)
+    )
     parts = planned(job, part_rows)
     found = begin(job, parts)
     kept = len(found)
@@ -92,9 +99,20 @@ def certify_dataset(
 
 
 def planned(job: Job, part_rows: int | None) -> tuple[Part, ...]:
-    """The parts of a job."""
-    rows = part_rows or (PART_ROWS if job.proofs is None else PROVED_ROWS)
-    return plan(job.dataset, job.block_rows, rows, inside=job.proofs is not None)
+    """The parts of a job: the same whoever does it, so that others can carry it on."""
+    if part_rows is None:
+        part_rows = min(PART_ROWS, job.dataset.rows // PARTS) if job.proofs is None else job.block_rows
+    return plan(job.dataset, job.block_rows, part_rows, inside=job.proofs is not None)
+
+
+def refuse_odd_sharing(workers: int | None, scheduler: str | None) -> None:
+    """Raise InvalidInput unless this says who does the work: a number of workers, an address, or neither."""
+    if workers is not None:
+        as_whole(workers, "workers")
+    if workers is not None and scheduler is not None:
+        raise InvalidInput("a scheduler has its own workers: give either workers or scheduler")
+    if scheduler is not None and not ADDRESS.fullmatch(str(scheduler)):
+        raise InvalidInput(f"a scheduler's address is tcp://host:port, as its start prints it, got {scheduler!r}")
 
 
 def _run(

@@ -11,7 +11,7 @@ import importlib
 import logging
 import time
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -32,6 +32,9 @@ AHEAD = 3
 PATIENCE = 120.0
 """Seconds without a worker before the work is given up."""
 
+NO_DASHBOARD = {"dashboard": False, "dashboard_address": "127.0.0.1:0"}
+"""Dask listens for a browser even without a dashboard, by default on port 8787; so on any free port, for this machine alone."""
+
 CONNECT = 10.0
 LOOK = 2.0
 
@@ -50,20 +53,21 @@ def distribute(
     """What came of every part, as they end: by `workers` processes here, or by those of a scheduler that is running."""
     distributed = _distributed()
     with _client(distributed, workers, scheduler, patience) as client:
-        crowd = _Crowd(distributed, client, job, patience)
+        crowd = _Crowd(distributed, client, job, patience, started_here=scheduler is None)
         try:
             yield from crowd.run(parts)
         except (distributed.CancelledError, OSError) as error:
             if client.status == "running" and getattr(error, "errno", None):
                 raise  # of a part: a disk that is full, a folder that is gone
-            raise _lost(_said(error)) from error
+            raise (_died() if crowd.has_scheduler() else _lost("it does not answer any more")) from error
 
 
 class _Crowd:
     """The workers of one run, and the parts that they are at."""
 
-    def __init__(self, distributed: Any, client: Any, job: Job, patience: float) -> None:
+    def __init__(self, distributed: Any, client: Any, job: Job, patience: float, started_here: bool) -> None:
         self.distributed, self.client, self.job, self.patience = distributed, client, job, patience
+        self.started_here = started_here
         self.alone_since: float | None = None
 
     def run(self, parts: Sequence[Part]) -> Iterator[Done]:
@@ -87,7 +91,7 @@ class _Crowd:
                 if lost:  # what they need went down with the last worker that had it
                     losses += 1
                     if losses > DEATHS:
-                        raise _lost(f"all its workers died {losses} times without ending a part")
+                        raise _died()
                     self._look_around()
                     waiting += reversed(lost)
                     sent = self._send()
@@ -101,10 +105,31 @@ class _Crowd:
 
     def _send(self) -> Any:
         """The job, at every worker there is; those that come later fetch it from them."""
-        self._wait_for_a_worker()
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UserWarning)  # that it is large
-            return self.client.scatter(self.job, broadcast=True, hash=False)
+
+        def send() -> Any:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", UserWarning)  # that it is large
+                return self.client.scatter(self.job, broadcast=True, hash=False)
+
+        return self._with_workers(send)
+
+    def _with_workers(self, speak: Callable[[], Any]) -> Any:
+        """What comes of speaking to all workers; if some die meanwhile, with those that are there then."""
+        for _ in range(DEATHS + 1):
+            self._wait_for_a_worker()
+            try:
+                return speak()
+            except (OSError, self.distributed.CancelledError):
+                if not self.has_scheduler():
+                    raise
+        raise _died()
+
+    def has_scheduler(self) -> bool:
+        """True if the scheduler still answers."""
+        try:
+            return bool(self.client.status == "running" and self._threads() >= 0)
+        except (OSError, self.distributed.CancelledError):
+            return False
 
     def _ended(self, futures: list[Any]) -> list[Any]:
         """Those that have ended, at least one; raises if nobody is left who could end one."""
@@ -125,7 +150,7 @@ class _Crowd:
         now = time.monotonic()
         self.alone_since = now if self.alone_since is None else self.alone_since
         if now - self.alone_since > self.patience:
-            raise _lost(f"it has had no worker for {self.patience:g} s")
+            raise self._nobody(f"there has been no worker for {self.patience:g} s")
 
     def _threads(self) -> int:
         return sum(self.client.nthreads().values())
@@ -134,9 +159,11 @@ class _Crowd:
         try:
             self.client.wait_for_workers(1, timeout=self.patience)
         except TimeoutError:
-            raise ClusterFailed(
-                f"the scheduler has no worker, and none came within {self.patience:g} s; start one: dask worker ADDRESS"
-            ) from None
+            raise self._nobody(f"there is no worker, and none came within {self.patience:g} s") from None
+
+    def _nobody(self, what: str) -> ClusterFailed:
+        why = "those started here died" if self.started_here else "start one: dask worker ADDRESS"
+        return ClusterFailed(f"{what}; {why}. {CARRY_ON}")
 
     def _result(self, future: Any, part: Part) -> Done:
         if future.status == "finished":
@@ -155,9 +182,8 @@ class _Crowd:
 
     def _check_versions(self) -> None:
         """Raise if a worker has other packages: nobody could say then which of them a verdict rests on."""
-        self._wait_for_a_worker()
         mine = installed()
-        for address, theirs in self.client.run(installed).items():
+        for address, theirs in self._with_workers(lambda: self.client.run(installed)).items():
             differ = [name for name in mine if theirs.get(name) != mine[name]]
             if differ:
                 name = differ[0]
@@ -195,6 +221,8 @@ def _client(distributed: Any, workers: int | None, scheduler: str | None, patien
     settings = {
         "distributed.scheduler.allowed-failures": DEATHS,
         "distributed.worker.daemon": True,
+        "distributed.scheduler.http.routes": [],
+        "distributed.worker.http.routes": [],
         # Dask has workers give memory back at once; blocks of equal size then cost a page fault for every page, every time.
         "distributed.nanny.pre-spawn-environ.MALLOC_TRIM_THRESHOLD_": 2**28,
     }
@@ -202,6 +230,7 @@ def _client(distributed: Any, workers: int | None, scheduler: str | None, patien
         cluster = distributed.LocalCluster(
             n_workers=workers or 1, threads_per_worker=1, processes=True, dashboard_address=None, memory_limit=0,
             silence_logs=logging.CRITICAL,
+            scheduler_kwargs=NO_DASHBOARD,
         )  # fmt: skip
         with cluster, distributed.Client(cluster) as client:
             yield client
@@ -217,6 +246,13 @@ def _quiet() -> Iterator[None]:
         yield
     finally:
         logger.setLevel(before)
+
+
+def _died() -> ClusterFailed:
+    return ClusterFailed(
+        f"workers died again and again, all of them more than {DEATHS} times before one had ended a part, as happens if memory "
+        f"runs out or somebody ends them. {CARRY_ON}"
+    )
 
 
 def _lost(why: str) -> ClusterFailed:

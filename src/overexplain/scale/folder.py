@@ -123,13 +123,39 @@ def _refuse_another(path: Path, wanted: Manifest) -> None:
             "log_sha256": "another log", "settings": "other settings", "rows": "another data set", "key": "another data set",
             "overexplain": f"overexplain {found.get('overexplain')}", "format": "another version of overexplain",
         }  # fmt: skip
+        which = _other_settings(found, wanted) if differ[0] == "settings" else ""
         raise InvalidInput(
-            f"{path.parent}: holds a run on {words[differ[0]]}; carry that on with what it was begun with, or give another folder"
+            f"{path.parent}: holds a run on {words[differ[0]]}{which}; carry that on with what it was begun with, "
+            "or give another folder"
         )
     if names != [(file["name"], file["row_groups"]) for file in wanted.files]:
         raise InvalidInput(f"{path.parent}: holds a run on another data set: other files, or other row groups in them")
     if parts != [[part.first, part.rows] for part in wanted.parts]:
         raise InvalidInput(f"{path.parent}: holds a run in parts of another size; give that size, or another folder")
+
+
+def _other_settings(found: dict[str, Any], wanted: Manifest) -> str:
+    """Which they are: " (time_limit is None there, 5.0 here)"."""
+    there, here = found.get("settings"), wanted.identity["settings"]
+    if not isinstance(there, dict):
+        return ""
+    differ = [name for name, value in here.items() if there.get(name) != value]
+    if "proofs" in differ:
+        differ = [name for name in differ if name != "block_rows"]  # follows from it
+    return " (" + ", ".join(f"{name} is {there.get(name)!r} there, {here[name]!r} here" for name in differ) + ")"
+
+
+def proved_parts(output: Path) -> set[str]:
+    """The names of all parts of the run in a folder, if it is one with proofs: done or not, still there or not."""
+    path = output / MANIFEST
+    if not path.is_file():
+        return set()
+    try:
+        entry = json.loads(path.read_bytes())
+        parts = [Part(number, first, rows) for number, (first, rows) in enumerate(entry["parts"])]
+        return {part.name for part in parts} if entry["settings"]["proofs"] else set()
+    except (ValueError, KeyError, TypeError):
+        raise InvalidInput(f"{path}: not the manifest of a run") from None
 
 
 def _kept(job: Job, part: Part) -> Done | None:

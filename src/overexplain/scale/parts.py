@@ -23,6 +23,9 @@ from overexplain.scale.columns import Raw, listed, matched, raw_columns
 from overexplain.scale.parquet import first_line, footer_digest, modules, opened, points_of
 
 MOST_BLOCK = 65_536
+MOST_PROVED_BLOCK = 2_048
+"""The same where every verdict is proved, which takes a thousand times as long."""
+
 NUMBERS = 2**23
 """So many numbers, 64 MB, a block may have; with many features it has fewer rows."""
 
@@ -228,13 +231,13 @@ def open_dataset(
     return Dataset(path, tuple(files), dimension, others, key, len(kinds) > 1, raw, unmatched)
 
 
-def block_rows(dimension: int) -> int:
-    """The rows of a block: a power of two that depends on the number of features alone.
+def block_rows(dimension: int, proved: bool = False) -> int:
+    """The rows of a block: a power of two that depends on the number of features, and on whether verdicts are proved.
 
-    >>> block_rows(10), block_rows(1000), block_rows(10**6)
-    (65536, 8192, 256)
+    >>> block_rows(10), block_rows(1000), block_rows(10**6), block_rows(10, proved=True)
+    (65536, 8192, 256, 2048)
     """
-    rows = MOST_BLOCK
+    rows = MOST_PROVED_BLOCK if proved else MOST_BLOCK
     while rows > 256 and rows * dimension > NUMBERS:
         rows //= 2
     return rows
@@ -243,8 +246,9 @@ def block_rows(dimension: int) -> int:
 def plan(dataset: Dataset, size: int, part_rows: int, inside: bool = False) -> tuple[Part, ...]:
     """The parts: blocks of `size` rows, together at least `part_rows`.
 
-    A part begins with the first block of a row group, because to skip rows of a row group they have to be decoded; where one row
-    group has more rows, so has its part. `inside`: parts begin anywhere, for work that takes much longer than decoding.
+    A part begins with the first block that begins in or with a row group, because to skip rows of a row group they have to be
+    decoded; where one row group has more rows, so has its part. `inside`: with any block, for work that takes much longer than
+    decoding.
     """
     total = dataset.rows
     groups = accumulate(count for file in dataset.files for count in file.groups)
@@ -260,7 +264,8 @@ def plan(dataset: Dataset, size: int, part_rows: int, inside: bool = False) -> t
 
 def _parquet_files(path: Path) -> list[Path]:
     if not path.is_dir():
-        path.stat()  # says so if there is nothing
+        if not path.exists():
+            raise InvalidInput(f"{path}: No such file or folder; a data set is a Parquet file or a folder of them")
         return [path]
     found = [
         place
