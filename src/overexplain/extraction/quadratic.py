@@ -188,8 +188,8 @@ def _failure(fit: Surface | None, usable: int, asked: int, p: int, accuracy: flo
         )
     return ExtractionFailed(
         f"{usable} answers leave the coefficients open by {fit.error:.1g} of their size, {accuracy:.1g} was asked for: "
-        "(a) float64 or rounded answers say no more: ask for less (accuracy=); (b) the answers are too few different points (an apex, "
-        "a boundary without inside) or too close to their questions: give bounds= that cover more of the boundary"
+        "(a) float64 or rounded answers say no more: ask for less (accuracy=); (b) the answers are too few different points (an "
+        "apex, a boundary without inside) or too close to their questions: give bounds= that cover more of the boundary"
     )
 
 
