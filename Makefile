@@ -81,7 +81,7 @@ bench-scale: $(VENV)/.tests
 
 # The site, in build/docs; warnings and dead links are errors.
 docs: $(VENV)/.docs
-	$(BIN)/python -m sphinx -W --keep-going -n -q -b html docs build/docs
+	$(BIN)/python -m sphinx -W --keep-going -n -q -E -b html docs build/docs
 	$(BIN)/python docs/check_links.py build/docs
 
 # The paper's figures and the tutorial's, drawn by the library.
