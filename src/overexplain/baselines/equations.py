@@ -14,7 +14,8 @@ from numpy.typing import ArrayLike
 from overexplain.baselines.attempt import AnyOracle, Attempt, Rng, attempted
 from overexplain.baselines.knobs import as_whole
 from overexplain.baselines.questions import Questions
-from overexplain.errors import EndpointFailed, ExtractionFailed, InvalidInput, OverexplainError
+from overexplain.errors import ExtractionFailed, InvalidInput
+from overexplain.extraction.paid import asked
 from overexplain.extraction.precision import visible_grid
 from overexplain.extraction.result import Extraction, Spent
 from overexplain.geometry.arrays import FloatArray
@@ -201,15 +202,7 @@ def asked_score(attempt: Attempt, oracle: Any, x: FloatArray) -> float:
     session = attempt.session
     session.require(1, "the next score", whole=False)
     session.spent = Spent(session.spent.explanations, session.spent.labels + 1)
-    try:
-        answer = oracle.score(x.copy())
-    except OverexplainError:
-        raise
-    except Exception as error:
-        raise EndpointFailed(
-            f"the service raised {type(error).__name__} on question {session.spent.requests}: {error}"
-        ) from error
-    score = checked_score(answer)
+    score = checked_score(asked(oracle.score, x.copy(), number=session.spent.requests))
     if session.log is not None and score != 0.5:
         session.log.add_label(x, YES if score > 0.5 else NO, source=f"score {score!r}")
     return score

@@ -9,14 +9,13 @@ from pathlib import Path
 
 import typer
 
-from overexplain._files import replacing
 from overexplain.auditing.audit import audit
 from overexplain.auditing.audit_report import AuditReport
 from overexplain.auditing.determining.evidence import Evidence
 from overexplain.cli.dataset import read_sample
 from overexplain.cli.loading import load_any
 from overexplain.cli.main import GATE_FAILED
-from overexplain.cli.output import bar, processors
+from overexplain.cli.output import bar, processors, write_texts
 from overexplain.cli.policy import Policy
 from overexplain.cli.proofs import refuse_used_folder, write_evidence
 from overexplain.errors import InvalidInput
@@ -74,10 +73,7 @@ def run_audit(request: Request) -> int:
 
 def write_reports(report: AuditReport, paths: Sequence[Path]) -> None:
     """Write the report in the form that every name asks for; a reader sees the old file or the whole new one."""
-    for path in paths:
-        text = render(report, path)
-        with replacing(path) as beside, beside.open("x", encoding="utf-8", newline="") as file:
-            file.write(text)
+    write_texts(paths, lambda path: render(report, path))
 
 
 def _refuse_odd_files(request: Request) -> None:

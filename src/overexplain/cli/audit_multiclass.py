@@ -6,13 +6,13 @@ from typing import Any
 
 import typer
 
-from overexplain._files import replacing
 from overexplain.auditing.multiclass import audit_multiclass, listed
 from overexplain.cli.dataset import read_sample
-from overexplain.cli.output import bar
+from overexplain.cli.output import bar, write_texts
 from overexplain.errors import InvalidInput
 from overexplain.models.multiclass import MulticlassModel
-from overexplain.report.multiclass import print_multiclass, refuse_unknown_kind, render
+from overexplain.report.multiclass import KINDS, print_multiclass, render
+from overexplain.report.render import refuse_unknown_kind
 
 UNDERSTOOD = ("services", "compare", "standardize", "seed")
 
@@ -21,7 +21,7 @@ def run_multiclass(request: Any, model: MulticlassModel, command: str) -> int:
     """Read the cases, audit, write, print. `request` is that of `overexplain audit`."""
     _refuse_foreign_options(request, model)
     for path in request.reports:
-        refuse_unknown_kind(path)
+        refuse_unknown_kind(path, KINDS)
     options = request.policy.options
     listed(model.argmax, options.get("services", "l2"))  # refuses what it cannot audit before the cases are read
     sample = read_sample(request.data, model, options.get("seed", 0))
@@ -35,10 +35,7 @@ def run_multiclass(request: Any, model: MulticlassModel, command: str) -> int:
             command=command,
             progress=show,
         )
-    for path in request.reports:
-        text = render(report, path)
-        with replacing(path) as beside, beside.open("x", encoding="utf-8", newline="") as file:
-            file.write(text)
+    write_texts(request.reports, lambda path: render(report, path))
     if request.as_json:
         typer.echo(report.to_json())
         return 0

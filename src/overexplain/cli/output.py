@@ -5,13 +5,16 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from importlib.metadata import PackageNotFoundError
 from importlib.metadata import version as installed_version
+from pathlib import Path
 from typing import Any
 
 import typer
+
+from overexplain._files import replacing
 
 MOST_PROCESSES = 8
 WORTH_PROCESSES = 5_000
@@ -32,6 +35,14 @@ def processors(numbers: int) -> int | None:
     return min(
         len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1, MOST_PROCESSES
     )
+
+
+def write_texts(paths: Iterable[Path], text_of: Callable[[Path], str]) -> None:
+    """Write what `text_of` gives for every name; a reader sees the old file or the whole new one."""
+    for path in paths:
+        text = text_of(path)
+        with replacing(path) as beside, beside.open("x", encoding="utf-8", newline="") as file:
+            file.write(text)
 
 
 def print_json(entries: dict[str, Any]) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from overexplain.errors import ExtractionFailed, InvalidInput
+from overexplain.errors import EndpointFailed, ExtractionFailed, InvalidInput, OverexplainError
 from overexplain.geometry.arrays import as_point
 
 
@@ -31,6 +31,16 @@ def nothing_lost(record: Callable[[], Any]) -> Iterator[None]:
         if getattr(error, "log", None) is None:
             error.log = record()  # type: ignore[attr-defined]
         raise
+
+
+def asked(verb: Callable[..., Any], *question: Any, number: int) -> Any:
+    """What the service answers; whatever it raises of its own is EndpointFailed, which names the question."""
+    try:
+        return verb(*question)
+    except OverexplainError:
+        raise
+    except Exception as error:
+        raise EndpointFailed(f"the service raised {type(error).__name__} on question {number}: {error}") from error
 
 
 def as_accuracy(accuracy: Any) -> float | None:

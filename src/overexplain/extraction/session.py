@@ -17,6 +17,7 @@ from overexplain.errors import (
     NotFinite,
     OverexplainError,
 )
+from overexplain.extraction.paid import asked
 from overexplain.extraction.result import Spent
 from overexplain.geometry.arrays import FloatArray, as_budget
 from overexplain.geometry.domain import Domain
@@ -157,14 +158,7 @@ class Session:
         question = x.copy()  # an oracle that writes into its input must not change ours
         if self._watch is not None:
             self._watch(Progress(self.spent, self.planned, self.bound))
-        try:
-            return verb(question)
-        except OverexplainError:
-            raise
-        except Exception as error:
-            raise EndpointFailed(
-                f"the service raised {type(error).__name__} on question {self.spent.requests}: {error}"
-            ) from error
+        return asked(verb, question, number=self.spent.requests)
 
 
 def ends_all(error: OverexplainError) -> bool:

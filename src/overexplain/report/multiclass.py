@@ -6,30 +6,25 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from overexplain.auditing.multiclass_report import ClassesService, MulticlassReport
-from overexplain.errors import InvalidInput
 from overexplain.report import multiclass_words as words
 from overexplain.report.audit_markdown import as_table, as_text
 from overexplain.report.audit_terminal import Group, hanging, plain, print_table
 from overexplain.report.audit_text import tidy
+from overexplain.report.render import KINDS as render_kinds
+from overexplain.report.render import refuse_unknown_kind
 from overexplain.report.terminal import print_text
 from overexplain.report.words import counted, percent, small
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-KINDS = {".html": "one self-contained page", ".md": "Markdown", ".json": "the data itself"}
-
-
-def refuse_unknown_kind(path: Path) -> None:
-    """Raise if the report cannot be written in the form that this name asks for."""
-    if path.suffix.lower() not in KINDS:
-        known = ", ".join(f"{ending} ({what})" for ending, what in KINDS.items())
-        raise InvalidInput(f"{path}: the report of a model of several classes has a name that ends in {known}")
+KINDS = {ending: what for ending, what in render_kinds.items() if ending != ".xml"}
+"""JUnit is for gates, and there are none."""
 
 
 def render(report: MulticlassReport, path: Path) -> str:
     """The text of the report in the form that the name of `path` asks for."""
-    refuse_unknown_kind(path)
+    refuse_unknown_kind(path, KINDS)
     match path.suffix.lower():
         case ".html":
             from overexplain.report.html.multiclass_page import render_html

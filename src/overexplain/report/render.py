@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
@@ -16,11 +17,11 @@ KINDS: Final = {
 }
 
 
-def refuse_unknown_kind(path: Path) -> None:
+def refuse_unknown_kind(path: Path, kinds: Mapping[str, str] = KINDS) -> None:
     """Raise if a report cannot be written in the form that this name asks for."""
-    if path.suffix.lower() not in KINDS:
-        known = ", ".join(f"{ending} ({what})" for ending, what in KINDS.items())
-        raise InvalidInput(f"{path}: a report's name ends in {known}")
+    if path.suffix.lower() not in kinds:
+        known = ", ".join(f"{ending} ({what})" for ending, what in kinds.items())
+        raise InvalidInput(f"{path}: this report's name ends in {known}")
 
 
 def render(report: AuditReport, path: Path) -> str:

@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from overexplain.errors import BudgetExhausted, EndpointFailed, InvalidInput, OverexplainError
+from overexplain.errors import BudgetExhausted, InvalidInput
 from overexplain.extraction.multiclass.result import Asked
+from overexplain.extraction.paid import asked
 from overexplain.extraction.result import Spent
 from overexplain.geometry.arrays import FloatArray, as_budget
 from overexplain.geometry.domain import as_count
@@ -58,14 +59,7 @@ class Conversation:
             )
 
     def _ask(self, verb: Callable[..., Any], *question: Any) -> Any:
-        try:
-            return verb(*question)
-        except OverexplainError:
-            raise
-        except Exception as error:
-            raise EndpointFailed(
-                f"the service raised {type(error).__name__} on question {self.spent.requests}: {error}"
-            ) from error
+        return asked(verb, *question, number=self.spent.requests)
 
     def _checked_class(self, answer: Any) -> int:
         try:
