@@ -7,7 +7,7 @@ from functools import cache
 from typing import Any
 
 from audit_sample_parts import all_defences, curve_of, known_after, never_known, quota_of, whole_report
-from overexplain.auditing.audit_report import AuditReport, Cost, Gate, Quota
+from overexplain.auditing.audit_report import AllCases, AuditReport, Cost, Gate, Quota
 from overexplain.auditing.findings import with_findings
 
 HOSTILE = {
@@ -25,6 +25,12 @@ HOSTILE = {
     "entities": "&lt;b&gt; &amp;amp; ' \" ` = / \\",
     "empty": "",
 }
+
+ALL_CASES = (
+    AllCases("s1", 13, cases=10**9, determined=760_000_001, undecided=0),
+    AllCases("s1", 30, cases=10**9, determined=10**9, undecided=0),
+    AllCases("s3", 13, cases=10**9, determined=999_999_999, undecided=1),
+)
 
 
 @cache
@@ -60,10 +66,10 @@ def _edges() -> dict[str, AuditReport]:
         ),
         "twelve services": _twelve(whole),
         "nothing succeeded": _failed(whole),
-        "huge counts": _huge(whole),
+        "huge counts": replace(_huge(whole), all_cases=ALL_CASES),
         "single counts": _single(whole),
         "all gates passed": replace(whole, gates=(Gate("determined@200>100%", True, "s1", 1.0, 1.0),)),
-        **{f"hostile: {kind}": _named(whole, name) for kind, name in HOSTILE.items()},
+        **{f"hostile: {kind}": _named(replace(whole, all_cases=ALL_CASES), name) for kind, name in HOSTILE.items()},
     }
 
 

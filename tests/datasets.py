@@ -37,6 +37,12 @@ def robust(count: int = 3, seed: int = 0) -> QueryLog:
     return log
 
 
+def write_model(path: Path) -> None:
+    """Store the model."""
+    coefficients = dict(zip(FEATURES, MODEL.normal.tolist(), strict=True))
+    path.write_text(json.dumps({"intercept": -MODEL.offset, "coefficients": coefficients}))
+
+
 def people(count: int, seed: int = 1) -> np.ndarray:
     """Rows, some of them twice."""
     rows = np.random.default_rng(seed).normal(size=(count, 3)).round(2)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from datasets import FEATURES, MODEL, labels, named, people, store
+from datasets import FEATURES, labels, named, people, store, write_model
 from overexplain.cli import dataset
 from overexplain.cli.main import run
 from overexplain.knowledge.engine import Knowledge
@@ -22,10 +23,15 @@ ROWS = people(150)
 
 @pytest.fixture(autouse=True)
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
+    prepare(tmp_path, monkeypatch)
+
+
+def prepare(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Go to a folder with a log and a data set, which are certified in parts of 32 rows."""
+    monkeypatch.chdir(place)
     monkeypatch.setattr(certify, "block_rows", lambda *_: 32)
     labels().save("log.jsonl")
-    store(tmp_path / "people", ROWS, [60, 0, 90], group=40)
+    store(place / "people", ROWS, [60, 0, 90], group=40)
 
 
 def said(capsys: pytest.CaptureFixture[str]) -> tuple[str, str]:
@@ -97,9 +103,20 @@ def test_a_scheduler_that_is_not_there_is_one_line(capsys, monkeypatch) -> None:
 # verify
 
 
+@pytest.fixture(scope="module")
+def proved_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with everything that `certify` reads and writes."""
+    place = tmp_path_factory.mktemp("proved")
+    with pytest.MonkeyPatch.context() as patch:
+        prepare(place, patch)
+        assert run(["certify", "log.jsonl", "people", "-o", "verdicts", "--proofs", "proofs"]) == 0
+    return place
+
+
 @pytest.fixture
-def proved(folder: None, capsys) -> None:
-    assert run(["certify", "log.jsonl", "people", "-o", "verdicts", "--proofs", "proofs"]) == 0
+def proved(folder: None, proved_once: Path, capsys) -> None:
+    for name in ("verdicts", "proofs"):
+        shutil.copytree(proved_once / name, name)
     capsys.readouterr()
 
 
@@ -218,8 +235,7 @@ def test_every_row_is_as_likely_as_any_other() -> None:
 
 def test_an_audit_of_a_large_folder_is_one_of_a_sample_and_says_so(capsys, monkeypatch) -> None:
     monkeypatch.setattr(dataset, "MOST_CASES", 60)
-    coefficients = {"intercept": -MODEL.offset, "coefficients": dict(zip(FEATURES, MODEL.normal.tolist(), strict=True))}
-    Path("model.json").write_text(json.dumps(coefficients))
+    write_model(Path("model.json"))
     options = ["--service", "l1", "--orders", "2", "--judged", "20", "--maps", "0", "--no-compare", "--no-defences"]
     assert (
         run(["audit", "model.json", "--data", "people", *options, "--standardize", "--json", "--report", "a.md"]) == 0

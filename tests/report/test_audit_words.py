@@ -342,3 +342,17 @@ def test_small_helpers():
     assert inside("A distance") == "a distance"
     assert inside("") == ""
     assert percent_range(0.0, 1.0) == "0 to 100 %"
+
+
+def test_all_rows_are_counted_in_words() -> None:
+    counts = edge_reports()["huge counts"].all_cases
+    of_all = "Of all 1,000,000,000 rows of the data, asked ones included,"
+    assert words.all_cases(sample_report()) == ""
+    assert words.all_cases(sample_report(all_cases=counts[:2])) == (
+        f"{of_all} the first order of asking determined 760,000,001 (76 %) after 13 answers, "
+        "1,000,000,000 (100 %) after 30 answers."
+    )
+    assert words.all_cases(sample_report(all_cases=counts[1:])) == (
+        f"{of_all} so many are determined by the first order of asking. Sum of changes (ℓ1): 1,000,000,000 (100 %) after 30 "
+        "answers. Largest change (ℓ∞): 999,999,999 (>99 %) after 13 answers, with 1 unsettled."
+    )

@@ -105,7 +105,7 @@ def audit(
     units = (drawn_from or Units.standard(rows)) if standardize else Units.own(given.dimension)
     audited, cases = units.model(given), units.into(rows)
     listed = _listed(services, compare, audited, cases)
-    work = _Work(audited, cases, listed, np.random.default_rng(seed), progress or (lambda *_: None))
+    work = _Work(audited, units, cases, listed, np.random.default_rng(seed), progress or (lambda *_: None))
     numbers = tuple(answers) if answers is not None else checkpoints(given.dimension, len(cases))
     looks = Looks(numbers, orders, judged, seed)
     with one_thread(), process_pool(workers) as pool:
@@ -173,6 +173,7 @@ class _Work:
     """The parts that take time, each with chance of its own: leaving one out does not change the others."""
 
     model: LinearModel
+    units: Units
     cases: FloatArray
     listed: Sequence[Listed]
     rng: np.random.Generator
@@ -212,7 +213,7 @@ class _Work:
             assert curve is not None
             for _, answers in figures:
                 share = curve.first[curve.answers.index(answers)]
-                yield Evidence(id, answers, order.log(answers), order.judged, share)
+                yield Evidence(id, answers, order.log(answers), order.judged, share, self.units)
 
     def defences(self, allowed: Quota, pool: Executor | None) -> Defences:
         self.show("comparing defences", 0, 1)

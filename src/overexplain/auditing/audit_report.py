@@ -175,6 +175,26 @@ class Quota:
 
 
 @dataclass(frozen=True)
+class AllCases:
+    """What the first order's answers determine among all rows of the data, those asked included: counted, not estimated."""
+
+    service: Annotated[str, Note(description="id of the service")]
+    answers: Annotated[int, Note(description="how many answers of the first order were given")]
+    cases: Annotated[int, Note(description="all rows of the data, used in the audit or not")]
+    determined: Annotated[int, Note(description="how many of them are determined, Yes or No")]
+    undecided: Annotated[int, Note(description="how many of them a limit left unsettled; they may be determined, too")]
+
+    @property
+    def share(self) -> float:
+        """The share of all rows that is determined.
+
+        >>> AllCases("s1", 5, cases=8, determined=6, undecided=0).share
+        0.75
+        """
+        return self.determined / self.cases
+
+
+@dataclass(frozen=True)
 class Question:
     """A made-up case on a map: where, the decision, and where the explanation leads."""
 
@@ -325,6 +345,10 @@ class AuditReport:
     findings: tuple[Finding, ...]
     advice: tuple[Finding, ...]
     provenance: Provenance
+    all_cases: Annotated[
+        tuple[AllCases, ...],
+        Note(description="shares of all rows of the data, for the figures that are quoted; empty: not asked for"),
+    ] = ()
     format: Literal["overexplain-audit"] = FORMAT
     version: int = VERSION
 

@@ -63,6 +63,10 @@ Threshold = Annotated[float | None, Option(metavar="P", help="Yes from this prob
 AllowPickle = Annotated[
     bool, Option("--allow-pickle", help="Read pickles, too: opening one may run whatever code is in it.")
 ]
+Workers = Annotated[int | None, Option(min=1, metavar="N", help="Share a data set out to N processes (Dask).")]
+Scheduler = Annotated[
+    str | None, Option(metavar="tcp://HOST:PORT", help="Share it out to the workers of this Dask scheduler.")
+]
 
 
 class WrongUsage(Exception):
@@ -136,3 +140,11 @@ def refuse_odd_service(
         raise WrongUsage("--imitate brings its own distance; leave out --distance, --robustness and --radius")
     if (radius is None) != (robustness is None):
         raise WrongUsage("--radius and --robustness belong together, e.g. --robustness l2 --radius 0.1")
+
+
+def refuse_two_crowds(workers: int | None, scheduler: str | None, command: str) -> None:
+    """Raise WrongUsage if a data set is to be shared out to two crowds at once."""
+    if workers is not None and scheduler is not None:
+        raise WrongUsage(
+            f"a scheduler has its own workers: give --workers or --scheduler; see overexplain {command} --help"
+        )

@@ -12,6 +12,7 @@ import typer
 from overexplain.auditing.audit import audit
 from overexplain.auditing.audit_report import AuditReport
 from overexplain.auditing.determining.evidence import Evidence
+from overexplain.cli.all_cases import Count, count_all, open_counted
 from overexplain.cli.dataset import read_sample
 from overexplain.cli.loading import load_any
 from overexplain.cli.main import GATE_FAILED
@@ -32,6 +33,7 @@ class Request:
     policy: Policy
     reports: tuple[Path, ...]
     proofs: Path | None
+    count: Count | None
     threshold: float | None
     allow_pickle: bool
     as_json: bool
@@ -45,6 +47,7 @@ def run_audit(request: Request) -> int:
         from overexplain.cli.audit_multiclass import run_multiclass
 
         return run_multiclass(request, model, _command(request))
+    dataset = None if request.count is None else open_counted(request.count, request.data, model)
     sample = read_sample(request.data, model, request.policy.options.get("seed", 0))
     cases = sample.rows
     kept: list[Evidence] = []
@@ -57,10 +60,12 @@ def run_audit(request: Request) -> int:
             left_out=sample.left_out,
             drawn_from=sample.units if sample.left_out else None,
             command=_command(request),
-            keep=kept.append if request.proofs is not None else None,
+            keep=kept.append if request.proofs is not None or request.count is not None else None,
             workers=processors(cases.size),
             progress=show,
         )
+    if request.count is not None and dataset is not None:
+        report = count_all(request.count, report, kept, dataset)
     if request.proofs is not None:
         write_evidence(request.proofs, kept, report)
     write_reports(report, request.reports)
@@ -90,6 +95,7 @@ def _refuse_odd_files(request: Request) -> None:
 def _command(request: Request) -> str:
     """The command line to repeat the audit, without the folders of its files: those are nobody else's business."""
     words = ["overexplain", "audit", request.model.name, "--data", request.data.name, *request.policy.as_options()]
+    words += ["--all-cases"] * (request.count is not None)
     if request.threshold is not None:
         words += ["--threshold", repr(request.threshold)]
     return shlex.join(words)

@@ -55,7 +55,7 @@ def _refuse_foreign_options(request: Any, model: MulticlassModel) -> None:
     """One line for what the audit of Yes and No has and this one has not; a policy file counts as much as an option."""
     foreign = {name: value for name, value in request.policy.options.items() if name not in UNDERSTOOD}
     said = [("--no-" if value is False else "--") + name.replace("_", "-") for name, value in foreign.items()]
-    said += ["--proofs"] * (request.proofs is not None)
+    said += ["--proofs"] * (request.proofs is not None) + ["--all-cases"] * (request.count is not None)
     if said:
         raise InvalidInput(
             f"{request.model} has {model.argmax.classes} classes: its audit knows --service, --compare, --standardize, --seed and "

@@ -17,13 +17,16 @@ from overexplain.cli.arguments import (
     Radius,
     Robust,
     Robustness,
+    Scheduler,
     Seed,
     Slack,
     TimeLimit,
     Tolerance,
     Work,
+    Workers,
     WrongUsage,
     refuse_lonely_terms,
+    refuse_two_crowds,
 )
 from overexplain.cli.options import read_ranges, read_size
 
@@ -89,12 +92,8 @@ def certify(
     proofs: Annotated[
         Path | None, Option(metavar="PROOFS", help="Save a proof of every verdict here: a .jsonl, or a folder.")
     ] = None,
-    workers: Annotated[
-        int | None, Option(min=1, metavar="N", help="Share a data set out to N processes (Dask).")
-    ] = None,
-    scheduler: Annotated[
-        str | None, Option(metavar="tcp://HOST:PORT", help="Share it out to the workers of this Dask scheduler.")
-    ] = None,
+    workers: Workers = None,
+    scheduler: Scheduler = None,
     mapping: Mapped = None,
     distance: Distance = None,
     robustness: Robustness = None,
@@ -114,10 +113,7 @@ def certify(
     on by the same command.
     """
     refuse_lonely_terms(distance, tolerance, slack, robustness, radius)
-    if workers is not None and scheduler is not None:
-        raise WrongUsage(
-            "a scheduler has its own workers: give --workers or --scheduler; see overexplain certify --help"
-        )
+    refuse_two_crowds(workers, scheduler, "certify")
     is_dataset = workers is not None or scheduler is not None or points.is_dir()
     if is_dataset and output is None:
         raise WrongUsage(

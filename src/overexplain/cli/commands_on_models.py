@@ -14,6 +14,7 @@ from overexplain.cli.arguments import (
     Data,
     Degrade,
     Imitate,
+    Scheduler,
     Seed,
     ServiceBall,
     ServiceDistance,
@@ -22,8 +23,10 @@ from overexplain.cli.arguments import (
     Threshold,
     Ties,
     Work,
+    Workers,
     WrongUsage,
     refuse_odd_service,
+    refuse_two_crowds,
 )
 from overexplain.cli.options import read_numbers
 
@@ -84,6 +87,11 @@ def audit(
     proofs: Annotated[
         Path | None, Option(metavar="FOLDER", help="Write proofs of the shares here; they contain cases.")
     ] = None,
+    all_cases: Annotated[
+        bool, Option("--all-cases", help="Count the determined share of every row, too, however many there are.")
+    ] = False,
+    workers: Workers = None,
+    scheduler: Scheduler = None,
     threshold: Threshold = None,
     allow_pickle: AllowPickle = False,
     seed: Annotated[int | None, Option(min=0, max=2**32 - 1, help="Makes the output reproducible (0).")] = None,
@@ -93,9 +101,17 @@ def audit(
 
     After how many answers is the model known, which decisions are determined on the way, what keeps it under a target,
     what a defence buys. No case of the data is in the report.
+
+    Larger data is audited by a sample of 100,000 rows; with --all-cases the chief shares are counted over all of it.
     """
+    refuse_two_crowds(workers, scheduler, "audit")
+    if not all_cases and (workers is not None or scheduler is not None):
+        raise WrongUsage(
+            "--workers and --scheduler share out the count over all rows: add --all-cases; see overexplain audit --help"
+        )
 
     def work() -> int:
+        from overexplain.cli.all_cases import Count
         from overexplain.cli.audit import Request, run_audit
         from overexplain.cli.policy import as_policy, read_policy
 
@@ -106,7 +122,10 @@ def audit(
         }  # fmt: skip
         chosen = as_policy({"audit": {key: value for key, value in said.items() if value is not None}}, "command line")
         chosen = chosen if policy is None else chosen.over(read_policy(policy))
-        return run_audit(Request(model, data, chosen, tuple(report or ()), proofs, threshold, allow_pickle, as_json))
+        count = Count(workers, scheduler) if all_cases else None
+        return run_audit(
+            Request(model, data, chosen, tuple(report or ()), proofs, count, threshold, allow_pickle, as_json)
+        )
 
     return work
 

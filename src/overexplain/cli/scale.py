@@ -10,8 +10,9 @@ from overexplain.cli.main import say
 from overexplain.cli.output import bar
 from overexplain.errors import InvalidInput
 from overexplain.report.words import counted
-from overexplain.scale.certify import certify_dataset, refuse_odd_sharing
+from overexplain.scale.certify import certify_dataset
 from overexplain.scale.parts import open_dataset
+from overexplain.scale.run import refuse_odd_sharing
 
 FILES = (".csv", ".jsonl", ".ndjson", ".parquet")
 
@@ -37,9 +38,14 @@ def run_certify_dataset(request: Request, workers: int | None, scheduler: str | 
     tell(done.determined, request)
 
 
+def refuse_other_files(path: Path) -> None:
+    """Raise unless a path may be that of a data set."""
+    if not path.is_dir() and path.suffix.lower() != ".parquet":
+        raise InvalidInput(f"{path}: a data set that is shared out is a .parquet file or a folder of them")
+
+
 def _refuse_odd_places(request: Request) -> None:
-    if not request.points.is_dir() and request.points.suffix.lower() != ".parquet":
-        raise InvalidInput(f"{request.points}: a data set that is shared out is a .parquet file or a folder of them")
+    refuse_other_files(request.points)
     folders = [path for path in (request.output, request.proofs) if path is not None]
     for path in folders:
         if path.suffix.lower() in FILES or path.is_file():

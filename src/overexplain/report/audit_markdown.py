@@ -61,6 +61,8 @@ def _curve(report: AuditReport) -> list[str]:
         )
         blocks += [caption, as_table(head, rows)]
     found = [words.finding_sentence(report, finding) for finding in report.findings]
+    if report.all_cases:
+        blocks += ["### All rows of the data", as_text(words.all_cases(report))]
     return [*blocks, *_list("### What this means", found)]
 
 

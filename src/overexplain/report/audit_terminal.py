@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from overexplain.auditing.audit_report import AuditedService, AuditReport, Cost, Defence
 from overexplain.auditing.findings import BY_QUOTA, paper_needed, share_after
 from overexplain.report.audit_text import tidy
-from overexplain.report.audit_words import gate_line, three_numbers, title
+from overexplain.report.audit_words import all_cases, gate_line, three_numbers, title
 from overexplain.report.terminal import WIDTH, print_text
 from overexplain.report.words import percent
 
@@ -44,6 +44,9 @@ def print_audit(report: AuditReport, console: Console) -> None:
     print_table(*_services(report), console=console)
     if report.defences is not None and report.defences.rows:
         print_table(*_defences(report), console=console)
+    if counted := all_cases(report):
+        console.print()
+        print_text(plain(counted), console)
     if notes := _notes(report):
         console.print()
         for note in notes:

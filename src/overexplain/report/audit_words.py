@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from overexplain.auditing.audit_report import AuditReport, Curve, Quota, UntilKnown
 from overexplain.auditing.findings import decisions_only, share_after
 from overexplain.report.audit_advice import advice_sentence, finding_sentence
+from overexplain.report.audit_all_cases import all_cases
 from overexplain.report.audit_gates import gate_line, gate_outcome, gate_sentence
 from overexplain.report.audit_premises import glossary, premises
 from overexplain.report.audit_sections import (
@@ -36,6 +37,7 @@ from overexplain.report.words import counted, percent
 __all__ = [
     "Number",
     "advice_sentence",
+    "all_cases",
     "eyebrow",
     "figure_caption",
     "finding_sentence",

@@ -18,7 +18,7 @@ from typing import Any
 from overexplain.errors import ClusterFailed, InvalidInput
 from overexplain.scale.folder import own_version, versions
 from overexplain.scale.parts import Part
-from overexplain.scale.work import Done, Job, do_part
+from overexplain.scale.tasks import Came, Work, do_part
 
 RETRIES = 2
 """How often a part is tried again after an error of the machine, such as a disk that did not answer."""
@@ -39,41 +39,58 @@ CONNECT = 10.0
 LOOK = 2.0
 
 
-CARRY_ON = "Parts that were done are kept; the same command carries on with the rest"
-
-
 def distribute(
-    job: Job,
+    work: Work[Came],
     parts: Sequence[Part],
     *,
     workers: int | None = None,
     scheduler: str | None = None,
     patience: float = PATIENCE,
-) -> Iterator[Done]:
+) -> Iterator[Came]:
     """What came of every part, as they end: by `workers` processes here, or by those of a scheduler that is running."""
+    with _crowd(workers, scheduler, patience, work.if_lost) as crowd:
+        yield from crowd.run(work, parts)
+
+
+def refuse_absent(scheduler: str | None) -> None:
+    """Raise if parts could not be shared out: Dask is missing, nobody answers at the address, or its workers do not fit.
+
+    Worth a look before work that takes long and comes first.
+    """
+    if scheduler is None:
+        _distributed()
+        return
+    with _crowd(None, scheduler, PATIENCE, "Nothing was begun") as crowd:
+        crowd.check_versions()
+
+
+@contextmanager
+def _crowd(workers: int | None, scheduler: str | None, patience: float, if_lost: str) -> Iterator[_Crowd]:
+    """The workers; what Dask says of its own insides when they or the scheduler die is raised in plain words."""
     distributed = _distributed()
     with _client(distributed, workers, scheduler, patience) as client:
-        crowd = _Crowd(distributed, client, job, patience, started_here=scheduler is None)
+        crowd = _Crowd(distributed, client, patience, scheduler is None, if_lost)
         try:
-            yield from crowd.run(parts)
+            yield crowd
         except (distributed.CancelledError, OSError) as error:
             if client.status == "running" and getattr(error, "errno", None):
                 raise  # of a part: a disk that is full, a folder that is gone
-            raise (_died() if crowd.has_scheduler() else _lost("it does not answer any more")) from error
+            raise (crowd.died() if crowd.has_scheduler() else crowd.lost("it does not answer any more")) from error
 
 
 class _Crowd:
-    """The workers of one run, and the parts that they are at."""
+    """The workers of one run; `if_lost`: a sentence for whoever loses them."""
 
-    def __init__(self, distributed: Any, client: Any, job: Job, patience: float, started_here: bool) -> None:
-        self.distributed, self.client, self.job, self.patience = distributed, client, job, patience
-        self.started_here = started_here
+    def __init__(self, distributed: Any, client: Any, patience: float, started_here: bool, if_lost: str) -> None:
+        self.distributed, self.client, self.patience = distributed, client, patience
+        self.started_here, self.if_lost = started_here, if_lost
         self.alone_since: float | None = None
 
-    def run(self, parts: Sequence[Part]) -> Iterator[Done]:
+    def run(self, work: Work[Came], parts: Sequence[Part]) -> Iterator[Came]:
+        """What came of every part, as they end."""
         waiting = list(reversed(parts))
-        self._check_versions()
-        sent = self._send()
+        self.check_versions()
+        sent = self._send(work)
         running: dict[Any, Part] = {}
         losses = 0
         try:
@@ -81,48 +98,41 @@ class _Crowd:
                 room = AHEAD * max(1, self._threads())
                 while waiting and len(running) < room:
                     part = waiting.pop()
-                    running[self._submit(sent, part)] = part
+                    key = f"overexplain-{part.name}-{work.digest(part)[:16]}-{sent.key[-16:]}"
+                    future = self.client.submit(do_part, sent, part, key=key, retries=RETRIES, pure=True)
+                    running[future] = part
                 ended = self._ended(list(running))
-                lost = [running.pop(future) for future in ended if future.status == "cancelled"]
+                lost = []
                 for future in ended:
-                    if future in running:
-                        yield self._result(future, running.pop(future))
+                    part = running.pop(future)
+                    came = self._result(future, part)
+                    if came is None:
+                        lost.append(part)
+                    else:
+                        yield came
                         losses = 0
                 if lost:  # what they need went down with the last worker that had it
                     losses += 1
                     if losses > DEATHS:
-                        raise _died()
+                        raise self.died()
                     self._look_around()
                     waiting += reversed(lost)
-                    sent = self._send()
+                    sent = self._send(work)
         finally:
             if self.client.status == "running":
                 self.client.cancel(list(running), force=True)
 
-    def _submit(self, sent: Any, part: Part) -> Any:
-        key = f"overexplain-{part.name}-{self.job.digest(part)[:16]}-{sent.key[-16:]}"
-        return self.client.submit(do_part, sent, part, key=key, retries=RETRIES, pure=True)
-
-    def _send(self) -> Any:
-        """The job, at every worker there is; those that come later fetch it from them."""
-
-        def send() -> Any:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", UserWarning)  # that it is large
-                return self.client.scatter(self.job, broadcast=True, hash=False)
-
-        return self._with_workers(send)
-
-    def _with_workers(self, speak: Callable[[], Any]) -> Any:
-        """What comes of speaking to all workers; if some die meanwhile, with those that are there then."""
-        for _ in range(DEATHS + 1):
-            self._wait_for_a_worker()
-            try:
-                return speak()
-            except (OSError, self.distributed.CancelledError):
-                if not self.has_scheduler():
-                    raise
-        raise _died()
+    def check_versions(self) -> None:
+        """Raise if a worker has other packages: nobody could say then which of them a verdict rests on."""
+        mine = installed()
+        for address, theirs in self._with_workers(lambda: self.client.run(installed)).items():
+            differ = [name for name in mine if theirs.get(name) != mine[name]]
+            if differ:
+                name = differ[0]
+                raise ClusterFailed(
+                    f"the worker {address} has {name} {theirs.get(name, '(not installed)')}, here it is {mine[name]}: all must "
+                    "have the same"
+                )
 
     def has_scheduler(self) -> bool:
         """True if the scheduler still answers."""
@@ -130,6 +140,45 @@ class _Crowd:
             return bool(self.client.status == "running" and self._threads() >= 0)
         except (OSError, self.distributed.CancelledError):
             return False
+
+    def died(self) -> ClusterFailed:
+        """What is raised if the workers are the trouble."""
+        return ClusterFailed(
+            f"workers died again and again, all of them more than {DEATHS} times before one had ended a part, as happens if "
+            f"memory runs out or somebody ends them. {self.if_lost}"
+        )
+
+    def lost(self, why: str) -> ClusterFailed:
+        """What is raised if the scheduler is."""
+        return ClusterFailed(f"the scheduler was lost: {why}. {self.if_lost}")
+
+    def _nobody(self, what: str) -> ClusterFailed:
+        why = "those started here died" if self.started_here else "start one: dask worker ADDRESS"
+        return ClusterFailed(f"{what}; {why}. {self.if_lost}")
+
+    def _send(self, work: Work[Any]) -> Any:
+        """The work, at every worker there is; those that come later fetch it from them."""
+
+        def send() -> Any:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", UserWarning)  # that it is large
+                return self.client.scatter(work, broadcast=True, hash=False)
+
+        return self._with_workers(send)
+
+    def _with_workers(self, speak: Callable[[], Any]) -> Any:
+        """What comes of speaking to all workers; if some die meanwhile, with those that are there then."""
+        for _ in range(DEATHS + 1):
+            try:
+                self.client.wait_for_workers(1, timeout=self.patience)
+            except TimeoutError:
+                raise self._nobody(f"there is no worker, and none came within {self.patience:g} s") from None
+            try:
+                return speak()
+            except (OSError, self.distributed.CancelledError):
+                if not self.has_scheduler():
+                    raise
+        raise self.died()
 
     def _ended(self, futures: list[Any]) -> list[Any]:
         """Those that have ended, at least one; raises if nobody is left who could end one."""
@@ -143,7 +192,7 @@ class _Crowd:
 
     def _look_around(self) -> None:
         if self.client.status != "running":
-            raise _lost("it is gone")
+            raise self.lost("it is gone")
         if self._threads():
             self.alone_since = None
             return
@@ -155,42 +204,21 @@ class _Crowd:
     def _threads(self) -> int:
         return sum(self.client.nthreads().values())
 
-    def _wait_for_a_worker(self) -> None:
-        try:
-            self.client.wait_for_workers(1, timeout=self.patience)
-        except TimeoutError:
-            raise self._nobody(f"there is no worker, and none came within {self.patience:g} s") from None
-
-    def _nobody(self, what: str) -> ClusterFailed:
-        why = "those started here died" if self.started_here else "start one: dask worker ADDRESS"
-        return ClusterFailed(f"{what}; {why}. {CARRY_ON}")
-
-    def _result(self, future: Any, part: Part) -> Done:
-        if future.status == "finished":
-            done: Done = future.result()
-            return done
-        error = future.exception() if future.status == "error" else None
+    def _result(self, future: Any, part: Part) -> Any:
+        """What came of a part that has ended; None: it went down with a worker, also after its end, before it was fetched."""
+        if future.status != "error":
+            try:
+                return future.result()
+            except (OSError, self.distributed.CancelledError):
+                return None
+        error = future.exception()
         if isinstance(error, self.distributed.KilledWorker):
             rows = f"rows {part.first} to {part.first + part.rows - 1}"
             raise ClusterFailed(
                 f"{part.name} ({rows}): every worker that took it died, as happens if memory runs out; smaller parts take less. "
-                f"{CARRY_ON}"
+                f"{self.if_lost}"
             )
-        if error is not None:
-            raise error
-        raise _lost("it is gone")
-
-    def _check_versions(self) -> None:
-        """Raise if a worker has other packages: nobody could say then which of them a verdict rests on."""
-        mine = installed()
-        for address, theirs in self._with_workers(lambda: self.client.run(installed)).items():
-            differ = [name for name in mine if theirs.get(name) != mine[name]]
-            if differ:
-                name = differ[0]
-                raise ClusterFailed(
-                    f"the worker {address} has {name} {theirs.get(name, '(not installed)')}, here it is {mine[name]}: all must "
-                    "have the same"
-                )
+        raise error
 
 
 def installed() -> dict[str, str]:
@@ -228,8 +256,7 @@ def _client(distributed: Any, workers: int | None, scheduler: str | None, patien
     }
     with dask.config.set(settings), _quiet():
         cluster = distributed.LocalCluster(
-            n_workers=workers or 1, threads_per_worker=1, processes=True, dashboard_address=None, memory_limit=0,
-            silence_logs=logging.CRITICAL,
+            n_workers=workers or 1, threads_per_worker=1, processes=True, memory_limit=0, silence_logs=logging.CRITICAL,
             scheduler_kwargs=NO_DASHBOARD,
         )  # fmt: skip
         with cluster, distributed.Client(cluster) as client:
@@ -246,17 +273,6 @@ def _quiet() -> Iterator[None]:
         yield
     finally:
         logger.setLevel(before)
-
-
-def _died() -> ClusterFailed:
-    return ClusterFailed(
-        f"workers died again and again, all of them more than {DEATHS} times before one had ended a part, as happens if memory "
-        f"runs out or somebody ends them. {CARRY_ON}"
-    )
-
-
-def _lost(why: str) -> ClusterFailed:
-    return ClusterFailed(f"the scheduler was lost: {why}. {CARRY_ON}")
 
 
 def _said(error: Exception) -> str:

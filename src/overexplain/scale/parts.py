@@ -32,16 +32,26 @@ NUMBERS = 2**23
 BATCH = 16_384
 """Rows that are decoded at a time."""
 
+PART_ROWS = 2**20
+"""Rows of a part at most, unless a row group has more, or somebody wants more."""
+
+PARTS = 16
+"""So many parts a data set has at least, if it has the blocks: enough for several workers, and little is lost with one."""
+
 
 @dataclass(frozen=True)
 class File:
-    """A Parquet file: its path, its name within the data set, the rows of its row groups, the digest of its footer."""
+    """A Parquet file: its path, its name within the data set, the rows of its row groups, the digest of its footer.
+
+    `numbers` are the columns of the features; `place` is the path from the root, for workers that are in another folder.
+    """
 
     path: Path
     name: str
     groups: tuple[int, ...]
     digest: str
     numbers: tuple[str, ...]
+    place: Path | None = None
 
     @property
     def rows(self) -> int:
@@ -222,7 +232,8 @@ def open_dataset(
             )
         found = matched(given, names if raw is None else raw.names, dimension, str(place))
         name = place.name if place == path else place.relative_to(path).as_posix()
-        files.append(File(place, name, groups, footer_digest(place), tuple(given[k] for k in found.picks)))
+        numbers = tuple(given[k] for k in found.picks)
+        files.append(File(place, name, groups, footer_digest(place), numbers, place.absolute()))
         extras.append(found.extras)
         kinds |= {str(schema.field(name).type) for name in found.extras[:1]}
     others = tuple(dict.fromkeys(name for found in extras for name in found))
@@ -243,14 +254,16 @@ def block_rows(dimension: int, proved: bool = False) -> int:
     return rows
 
 
-def plan(dataset: Dataset, size: int, part_rows: int, inside: bool = False) -> tuple[Part, ...]:
-    """The parts: blocks of `size` rows, together at least `part_rows`.
+def plan(dataset: Dataset, size: int, part_rows: int | None = None, inside: bool = False) -> tuple[Part, ...]:
+    """The parts: blocks of `size` rows, together at least `part_rows`; of that many as suit the data set if it is None.
 
     A part begins with the first block that begins in or with a row group, because to skip rows of a row group they have to be
     decoded; where one row group has more rows, so has its part. `inside`: with any block, for work that takes much longer than
-    decoding.
+    decoding; such parts are of one block, unless `part_rows` says otherwise.
     """
     total = dataset.rows
+    if part_rows is None:
+        part_rows = size if inside else max(size, min(PART_ROWS, total // PARTS))
     groups = accumulate(count for file in dataset.files for count in file.groups)
     ends: Iterable[int] = range(size, total, size) if inside else groups
     cuts = [0]
@@ -281,6 +294,7 @@ def _parquet_files(path: Path) -> list[Path]:
 
 def _reopened(file: File) -> Any:
     """The file, if it is still the one that the work was planned with."""
-    if footer_digest(file.path) != file.digest:
-        raise InvalidInput(f"{file.path}: has changed since this run began; give another folder for the output")
-    return opened(file.path, file.path)
+    place = file.place or file.path
+    if footer_digest(place) != file.digest:
+        raise InvalidInput(f"{file.path}: has changed since this run began; begin a new one")
+    return opened(place, file.path)

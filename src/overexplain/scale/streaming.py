@@ -8,26 +8,28 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 
 from overexplain.scale.parts import Part
-from overexplain.scale.work import Done, Job, do_part
+from overexplain.scale.tasks import Came, Work, do_part
 
 MOST_THREADS = 8
 
 
-def stream(job: Job, parts: Sequence[Part], tell: Callable[[int], None], threads: int | None = None) -> Iterator[Done]:
+def stream(
+    work: Work[Came], parts: Sequence[Part], tell: Callable[[int], None], threads: int | None = None
+) -> Iterator[Came]:
     """What came of every part, as they end; `tell` is told of rows on the way. Closing it ends the work, and keeps whole parts."""
     count = min(threads or processors(), len(parts))
     if count <= 1:
         for part in parts:
-            yield do_part(job, part, tell)
+            yield do_part(work, part, tell)
         return
     over = threading.Event()
     waiting = iter(parts)
-    running: set[Future[Done]] = set()
+    running: set[Future[Came]] = set()
     with ThreadPoolExecutor(count, "certify") as pool:
         try:
             while True:
                 for part in waiting:
-                    running.add(pool.submit(do_part, job, part, tell, over.is_set))
+                    running.add(pool.submit(do_part, work, part, tell, over.is_set))
                     if len(running) > count:
                         break
                 if not running:

@@ -1,4 +1,4 @@
-"""One part of a data set, certified: what a thread, a process or a machine far away does, the same wherever it runs.
+"""One part of a data set, certified: its verdicts and proofs in files.
 
 Every block is met by knowledge that has seen no other point, on one thread, so that verdicts and proofs are the same whoever
 takes the block, and when. A part's files take their places whole; the last is the note in `_parts` that says the part is done.
@@ -6,26 +6,24 @@ takes the block, and when. A part's files take their places whole; the last is t
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
-import pickle
-import threading
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, ClassVar
 
 import numpy as np
 
 from overexplain._files import replacing
-from overexplain.errors import InvalidInput, NotFinite, OverexplainError, SolverFailed
+from overexplain.errors import InvalidInput, SolverFailed
 from overexplain.knowledge.engine import Knowledge
 from overexplain.knowledge.verdicts import Verdict, Verdicts
 from overexplain.scale.parquet import modules
 from overexplain.scale.parts import Block, Dataset, Part
+from overexplain.scale.tasks import Fault, Stop, Stopped, Tell, all_rows, digest_of, in_one_piece
 
 NAMES = [verdict.name for verdict in Verdict]
 PLACE = {int(verdict): i for i, verdict in enumerate(Verdict)}
@@ -36,10 +34,6 @@ NOTES = "_parts"
 """The folder, beside the verdicts, with a note on every part that is done."""
 
 PROOFS_BETWEEN_LOOKS = 50
-
-
-class Stopped(Exception):
-    """Somebody wants the work to end."""
 
 
 @dataclass(frozen=True)
@@ -53,10 +47,10 @@ class Job:
     block_rows: int
     version: str
 
+    if_lost: ClassVar[str] = "Parts that were done are kept; the same command carries on with the rest"
+
     def __reduce__(self) -> tuple[Any, ...]:
-        # In one piece: of arrays sent beside it Dask makes some that cannot be written to, and for those the compiled loops would
-        # be compiled once more, in every worker.
-        return _unpacked, (pickle.dumps(tuple(getattr(self, each.name) for each in fields(self)), protocol=5),)
+        return in_one_piece(self)
 
     @property
     def key(self) -> str | None:
@@ -65,22 +59,20 @@ class Job:
 
     def digest(self, part: Part) -> str:
         """What a part's result rests on, besides the log and the settings: which rows of which files."""
-        pieces = [
-            (
-                self.dataset.files[piece.file].name,
-                self.dataset.files[piece.file].digest,
-                piece.group,
-                piece.skip,
-                piece.rows,
-            )
-            for piece in self.dataset.pieces(part.first, part.rows)
-        ]
-        text = json.dumps([self.version, part.first, part.rows, pieces])
-        return hashlib.sha256(text.encode()).hexdigest()
+        return digest_of(self.dataset, part, self.version)
 
+    def do(self, part: Part, tell: Tell, stop: Stop) -> Done:
+        """The verdicts on a part, in its files, and the note that it is done."""
+        counts, proofs, unproved = _certified(self, part, tell, stop)
+        digest = self.digest(part)
+        done = Done(part.number, part.rows, digest, counts, proofs if self.proofs is not None else None, unproved)
+        with replacing(note_of(self.output, part)) as beside:
+            beside.write_text(done.to_json() + "\n", encoding="utf-8")
+        return done
 
-def _unpacked(packed: bytes) -> Job:
-    return Job(*pickle.loads(packed))
+    def failed(self, part: Part, error: Fault) -> Done:
+        """What comes of a part with a fault: nothing is written."""
+        return Done(part.number, part.rows, self.digest(part), {}, error=error)
 
 
 @dataclass(frozen=True)
@@ -93,7 +85,7 @@ class Done:
     counts: Mapping[str, int]
     proofs: int | None = None
     unproved: int = 0
-    error: tuple[str, str] | None = None
+    error: Fault | None = None
 
     def to_json(self) -> str:
         """One line."""
@@ -134,35 +126,7 @@ def read_note(output: Path, part: Part) -> Done | None:
         raise InvalidInput(f"{path}: not a note on a part of a run; remove it to have the part done again") from None
 
 
-def do_part(
-    job: Job, part: Part, tell: Callable[[int], None] = lambda _: None, stop: Callable[[], bool] = lambda: False
-) -> Done:
-    """Certify a part and write its files; what is wrong with the data comes back, what is wrong with the machine is raised.
-
-    `tell` is told of rows as they are done; as soon as `stop` says so it ends with Stopped, and nothing of the part is kept.
-    """
-    digest = job.digest(part)
-    try:
-        with _one_thread():
-            counts, proofs, unproved = _certified(job, part, tell, stop)
-    except OverexplainError as error:
-        kind = (
-            NotFinite
-            if isinstance(error, NotFinite)
-            else InvalidInput
-            if isinstance(error, InvalidInput)
-            else SolverFailed
-        )
-        return Done(part.number, part.rows, digest, {}, error=(kind.__name__, str(error)))
-    done = Done(part.number, part.rows, digest, counts, proofs if job.proofs is not None else None, unproved)
-    with replacing(note_of(job.output, part)) as beside:
-        beside.write_text(done.to_json() + "\n", encoding="utf-8")
-    return done
-
-
-def _certified(
-    job: Job, part: Part, tell: Callable[[int], None], stop: Callable[[], bool]
-) -> tuple[dict[str, int], int, int]:
+def _certified(job: Job, part: Part, tell: Tell, stop: Stop) -> tuple[dict[str, int], int, int]:
     counts: Counter[str] = Counter(dict.fromkeys(NAMES, 0))
     proved = unproved = rows = 0
     with ExitStack() as files:
@@ -180,10 +144,7 @@ def _certified(
             counts.update(verdicts.counts())
             rows += len(verdicts)
             tell(len(verdicts))
-        if rows != part.rows:
-            raise InvalidInput(
-                f"{job.dataset.path}: {rows:,} rows where {part.rows:,} were expected from row {part.first}"
-            )
+        all_rows(job.dataset, part, rows)
     return dict(counts), proved, unproved
 
 
@@ -230,7 +191,7 @@ def _settle(path: Path) -> None:
         os.fsync(file.fileno())
 
 
-def _write_proofs(file: IO[str], first: int, verdicts: Verdicts, stop: Callable[[], bool]) -> tuple[int, int]:
+def _write_proofs(file: IO[str], first: int, verdicts: Verdicts, stop: Stop) -> tuple[int, int]:
     """(proofs written, verdicts that could not be written as proofs)."""
     proved = unproved = 0
     for i, code in enumerate(verdicts.codes.tolist()):
@@ -244,27 +205,3 @@ def _write_proofs(file: IO[str], first: int, verdicts: Verdicts, stop: Callable[
         except SolverFailed:  # the verdict stands on its float64 proof; `verify` will miss this one
             unproved += 1
     return proved, unproved
-
-
-_lock = threading.Lock()
-_inside: list[Any] = []
-
-
-@contextmanager
-def _one_thread() -> Iterator[None]:
-    """Products of matrices on one thread: how many share a sum decides how it is rounded, and what a search then finds.
-
-    The setting is the process's; the last of the threads that are in here puts it back.
-    """
-    from threadpoolctl import threadpool_limits
-
-    with _lock:
-        _inside.append(threadpool_limits(1, user_api="blas") if not _inside else None)
-    try:
-        yield
-    finally:
-        with _lock:
-            first = _inside[0]
-            _inside.pop()
-            if not _inside:
-                first.restore_original_limits()

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from overexplain.auditing.audit_report import AuditReport
 from overexplain.auditing.gates import parse_gate
+from overexplain.auditing.units import Units
 from overexplain.geometry.arrays import FloatArray
 from overexplain.log.querylog import QueryLog
 
@@ -19,6 +20,7 @@ class Evidence:
     log      these answers
     judged   the unseen cases, in the audited units
     share    what the report says of them: `Curve.first` at `answers`
+    units    the audited units, those of the log and of the cases
     """
 
     service: str
@@ -26,6 +28,7 @@ class Evidence:
     log: QueryLog
     judged: FloatArray
     share: float
+    units: Units
 
 
 def figures_to_prove(report: AuditReport) -> list[tuple[str, int]]:
