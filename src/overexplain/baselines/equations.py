@@ -12,13 +12,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from overexplain.baselines.attempt import AnyOracle, Attempt, Rng, attempted
-from overexplain.baselines.knobs import as_whole
 from overexplain.baselines.questions import Questions
 from overexplain.errors import ExtractionFailed, InvalidInput
 from overexplain.extraction.paid import asked
 from overexplain.extraction.precision import visible_grid
 from overexplain.extraction.result import Extraction, Spent
-from overexplain.geometry.arrays import FloatArray
+from overexplain.geometry.arrays import FloatArray, as_whole
 from overexplain.geometry.hyperplane import NO, YES, Hyperplane
 from overexplain.oracles.protocol import offers
 from overexplain.oracles.scores import checked_score

@@ -5,8 +5,6 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import numpy as np
-
 from overexplain.errors import InvalidInput
 
 
@@ -19,10 +17,3 @@ def as_positive(value: Any, name: str) -> float:
     if not 0 < number < math.inf:
         raise InvalidInput(f"{name} must be a positive number, got {value!r}")
     return number
-
-
-def as_whole(value: Any, name: str) -> int:
-    """A whole number, at least 1."""
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
-        raise InvalidInput(f"{name} must be a whole number, at least 1, got {value!r}")
-    return int(value)

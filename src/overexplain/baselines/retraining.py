@@ -13,12 +13,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from overexplain.baselines.attempt import AnyOracle, Attempt, Rng, attempted
-from overexplain.baselines.knobs import as_positive, as_whole
+from overexplain.baselines.knobs import as_positive
 from overexplain.baselines.learners import STRENGTH, trained
 from overexplain.baselines.questions import Questions
 from overexplain.errors import InvalidInput
 from overexplain.extraction.result import Extraction
-from overexplain.geometry.arrays import FloatArray
+from overexplain.geometry.arrays import FloatArray, as_whole
 from overexplain.geometry.hyperplane import NO, YES, Hyperplane
 
 Variant = Literal["uniform", "line-search", "adaptive"]

@@ -62,6 +62,13 @@ def as_generator(rng: int | np.random.Generator | None) -> np.random.Generator:
         raise InvalidInput(f"rng must be a whole number ≥ 0 or a numpy Generator, got {rng!r}: {error}") from None
 
 
+def as_whole(value: Any, name: str) -> int:
+    """A whole number, at least 1."""
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
+        raise InvalidInput(f"{name} must be a whole number, at least 1, got {value!r}")
+    return int(value)
+
+
 def as_budget(budget: Any) -> int:
     """A whole number of requests ≥ 0."""
     if isinstance(budget, bool) or not isinstance(budget, int | np.integer) or budget < 0:

@@ -6,8 +6,8 @@ import re
 import threading
 from collections.abc import Callable, Generator, Iterator, Sequence
 
-from overexplain.baselines.knobs import as_whole
 from overexplain.errors import InvalidInput
+from overexplain.geometry.arrays import as_whole
 from overexplain.scale.parts import Part
 from overexplain.scale.streaming import stream
 from overexplain.scale.tasks import Came, Work
