@@ -39,6 +39,21 @@ class _NoLabels:
         return self._oracle.explain(x)
 
 
+class _Along:
+    """Answers lie in one direction from every question, at a random distance behind the plane."""
+
+    def __init__(self, plane, direction, rng):
+        self.plane, self.direction, self.rng = plane, direction, rng
+        self.dimension, self.mechanism = plane.dimension, Mechanism(None, slack=None)
+
+    def classify(self, x):
+        return int(self.plane.label(x))
+
+    def explain(self, x):
+        behind = -self.classify(x) * self.rng.uniform(0.1, 1.0)
+        return x + (behind - self.plane.margin(x)) / (self.plane.normal @ self.direction) * self.direction
+
+
 SERVICES = {
     "exact l2": ("l2", lambda oracle, s: oracle),
     "exact l1": ("l1", lambda oracle, s: oracle),
@@ -145,6 +160,41 @@ def test_a_warm_start_needs_labels_answers_and_budget():
     with pytest.raises(BudgetExhausted):
         extract_warm(job)
     assert job.session.spent.requests == 12
+
+
+@pytest.mark.parametrize("accuracy", [0.1, 1e-3, 1e-6])
+def test_a_finished_run_hands_over_the_guess_that_labels_confirmed(accuracy):
+    """Random radii under l2 hide the offset only: at any accuracy the direction is the exact one, and proved as far as asked."""
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        p = int(rng.integers(2, 25))
+        plane = a_plane(rng, p)
+        oracle = RandomRadius(ModelOracle(plane, Mechanism("l2")), 0.5, rng=seed)
+        found = extract_warm(a_job(oracle, accuracy, rng=seed, start=rng.normal(size=p)))
+        assert found.hyperplane.angle_to(plane) < 1e-12
+        assert found.error_bound <= accuracy
+        length = float(np.linalg.norm(plane.normal))
+        assert abs(found.hyperplane.offset - plane.offset / length) <= found.offset_bound
+        assert "held against labels" in found.method
+        labelled = np.flatnonzero(found.log.labels)
+        assert (found.hyperplane.labels(found.log.points[labelled]) == found.log.labels[labelled]).all()
+
+
+def test_a_guess_that_labels_refute_is_not_handed_over():
+    """Answers along one direction that is not the normal's, by less than the accuracy: labels may refute it, and bounds hold."""
+    refuted = 0
+    for seed in range(30):
+        rng = np.random.default_rng(seed)
+        p = int(rng.integers(2, 8))
+        plane = a_plane(rng, p)
+        tilt = rng.uniform(0, 0.02)
+        bent = Hyperplane(plane.normal / np.linalg.norm(plane.normal) + tilt * rng.normal(size=p) / p**0.5, 0.0).normal
+        found = extract_warm(a_job(_Along(plane, bent, rng), 0.01, rng=seed, start=rng.normal(size=p)))
+        assert found.hyperplane.angle_to(plane) <= found.error_bound <= 0.01
+        length = float(np.linalg.norm(plane.normal))
+        assert abs(found.hyperplane.offset - plane.offset / length) <= found.offset_bound
+        refuted += "held against labels" not in found.method
+    assert 0 < refuted < 30
 
 
 # ---- averages -----------------------------------------------------------------------------------------------------

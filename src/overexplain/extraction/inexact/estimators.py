@@ -34,6 +34,8 @@ FIRST_ROWS = 4
 AGREED = 3.0
 """Where answers do not separate, an estimate farther than this many standard errors from the plane of the answers is out."""
 
+MEAN = "mean displacement"
+
 UNKNOWN_ANGLE = 0.5
 """The angle that a single answer, which nothing confirms, is taken to be off by."""
 
@@ -184,13 +186,13 @@ def _candidates(X: FloatArray, Z: FloatArray, sides: IntArray, scale: FloatArray
         return _unit(scale * displacement_mean(scale * X, scale * Z, sides))
 
     estimators: dict[str, Estimator] = {
-        "mean displacement": mean,
+        MEAN: mean,
         "total least squares": lambda X, Z, sides: _towards_yes(sided_tls(Z, sides), X, Z, sides),
         "least squares along the displacement": ols_along,
         "separator": lambda X, Z, sides: separator(Z, sides, _towards_yes(sided_tls(Z, sides), X, Z, sides)),
     }
     two_sides = len(_present(sides)) == 2
-    enough = {"mean displacement": 2}  # both halves must allow the estimate
+    enough = {MEAN: 2}  # both halves must allow the estimate
     many = 2 * (Z.shape[1] + 2) + 2
     normals: dict[str, FloatArray] = {}
     errors: dict[str, float] = {}
@@ -201,7 +203,7 @@ def _candidates(X: FloatArray, Z: FloatArray, sides: IntArray, scale: FloatArray
         errors[name] = split_angle(estimator, X, Z, sides)
     if not normals:
         only = mean(X, Z, sides)
-        return [_estimate("mean displacement", only, UNKNOWN_ANGLE, Z, sides)]
+        return [_estimate(MEAN, only, UNKNOWN_ANGLE, Z, sides)]
     separable = "separator" in normals and _overlap(normals["separator"], Z, sides) <= 0
     plane = normals.get("total least squares")
     found = []

@@ -13,6 +13,7 @@ import numpy as np
 
 from overexplain.errors import BudgetExhausted, InvalidInput
 from overexplain.extraction.inexact.estimators import (
+    MEAN,
     Estimate,
     best_estimate,
     displacement_mean,
@@ -31,6 +32,7 @@ from overexplain.extraction.session import Session
 from overexplain.geometry.arrays import FloatArray
 from overexplain.geometry.hyperplane import NO, YES, Hyperplane
 from overexplain.geometry.norm import UNIT_ROUNDOFF
+from overexplain.log.querylog import QueryLog
 
 FEW = 4
 """So many explanations are enough if their displacements are parallel: more would say the same."""
@@ -84,12 +86,16 @@ def extract_warm(job: Job, n: int | None = None) -> Extraction:
     assert angle is not None
     warm = p > 1 and predicted_labels(p, job.accuracy, angle) < predicted_labels(p, job.accuracy)
     rough = Rough(guess.normal, angle) if warm else None
+    likely = _likely(gathered, guess) if warm else math.inf
+    aim = _aim(job, likely)
     try:
-        found = extract_by_labels(session, job.accuracy, job.start, job.where, job.rng, pair=pair, rough=rough)
+        found = extract_by_labels(session, aim, job.start, job.where, job.rng, pair=pair, rough=rough)
     except BudgetExhausted as end:
         if end.found is not None and warm:
-            end.found = _better_of(end.found, guess, pair)
+            end.found = _better_of(end.found, guess, likely)
         raise
+    if aim < job.accuracy:
+        found = _better_of(found, guess, likely)
     used = (
         f"{len(gathered.answers)} explanations only set the starting point ({guess.name}, about {angle:.1g} rad off)"
         if warm
@@ -100,27 +106,50 @@ def extract_warm(job: Job, n: int | None = None) -> Extraction:
     )
 
 
-def _better_of(found: Extraction, guess: Estimate, pair: Pair | None) -> Extraction:
-    """What labels know when the budget ends, or the guess, if that seems the better one and they do not contradict it.
+def _likely(gathered: Gathered, guess: Estimate) -> float:
+    """About how far off a guess is once labels have confirmed it: parallel displacements as little as they differ."""
+    if not gathered.is_parallel or guess.name != MEAN:
+        return guess.angle
+    return split_angle(displacement_mean, gathered.questions, gathered.answers, gathered.sides)
+
+
+def _aim(job: Job, likely: float) -> float:
+    """What labels are to prove: half of the accuracy where the guess is better, so that it is proved as accurate as wanted."""
+    return job.accuracy / 2 if likely < job.accuracy / (2 * DOUBTFUL) else job.accuracy
+
+
+def _better_of(found: Extraction, guess: Estimate, likely: float) -> Extraction:
+    """What labels know, or the guess, if that seems the better one and no label contradicts it.
 
     The guess is no farther from the model than from the middle of what the labels leave open, and that from the model.
     """
     bound = math.pi if found.error_bound is None else found.error_bound
     turned = Hyperplane(guess.normal, 0.0).angle_to(found.hyperplane)
-    if guess.angle >= bound / DOUBTFUL or turned > bound:
+    if likely >= bound / DOUBTFUL or turned > bound:
         return found
-    offset = guess.offset
-    if pair is not None:  # where labels put the plane between the pair: better than where answers lie
-        margins = found.hyperplane.margin(np.array(pair))
-        if margins[0] < 0 < margins[1]:
-            offset = float(guess.normal @ (pair[0] - margins[0] / (margins[1] - margins[0]) * (pair[1] - pair[0])))
+    low, high = _levels(guess.normal, found.log)
+    if not low < high:
+        return found
+    offset = guess.offset if math.isinf(high - low) and low < guess.offset <= high else (low + high) / 2
+    if not math.isfinite(offset):
+        return found
+    moved = abs(offset - found.hyperplane.offset) * (1 + 8 * UNIT_ROUNDOFF)
     return replace(
         found,
         hyperplane=Hyperplane(guess.normal, offset),
         error_bound=min(math.pi, bound + turned + UNIT_ROUNDOFF),
-        offset_bound=None,
+        offset_bound=None if found.offset_bound is None else found.offset_bound + moved,
         method=f"{guess.name} of explanations, held against labels",
     )
+
+
+def _levels(normal: FloatArray, log: QueryLog | None) -> tuple[float, float]:
+    """Between which offsets all labels fit this normal: low < b ≤ high; nothing lies between them if they contradict it."""
+    if log is None:
+        return 0.0, 0.0
+    low = (log.points[log.labelled(NO)] @ normal).max(initial=-math.inf)
+    high = (log.points[log.labelled(YES)] @ normal).min(initial=math.inf)
+    return float(low), float(high)
 
 
 def extract_by_average(job: Job, n: int | None = None, check: bool = False, most: int = MOST_ANSWERS) -> Extraction:
@@ -215,7 +244,8 @@ def _tested(job: Job, gathered: Gathered, guess: Estimate, pair: Pair) -> tuple[
     random directions t across the guess u, they tell whether |a·t/a·u| exceeds s. The smallest angle is tried first.
     """
     p = len(guess.normal)
-    fine = max(job.accuracy, split_angle(displacement_mean, gathered.questions, gathered.answers, gathered.sides))
+    likely = _likely(gathered, guess)
+    fine = max(_aim(job, likely), likely)
     if guess.angle <= DOUBTFUL * fine:
         return guess.angle, pair
     reach = FAR * float(np.linalg.norm(pair[1] - pair[0]))
