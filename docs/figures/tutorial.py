@@ -66,13 +66,13 @@ def titled(panel: Panel, title: str) -> Panel:
 
 def asking() -> str:
     """The service: two people are answered, one of them asks why."""
-    lender, no = service("l2"), np.array(FIRST)
+    lender, no = service("l1"), np.array(FIRST)
     answer = lender.explain(no)
     assert answer is not None
     panels = [
         Panel(
             "What the service knows", REACH, planes=[HIDDEN],
-            notes=[((-3.6, -3.2), "No: too little of both"), ((-0.6, 3.0), "Yes: enough of both")],
+            notes=[((-3.6, -3.2), "No: too little of both"), ((-0.9, 3.0), "Yes: enough of both")],
         ),
         Panel(
             "What it says", REACH, marks=[(no, ox.NO), (np.array(SECOND), ox.YES)],
