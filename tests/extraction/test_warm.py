@@ -7,6 +7,7 @@ import pytest
 
 from overexplain.errors import BudgetExhausted, InvalidInput, NoExplanation
 from overexplain.extraction.box import Ball, Box
+from overexplain.extraction.inexact.gathered import read_log
 from overexplain.extraction.inexact.warm import extract_by_average, extract_warm, predict_warm
 from overexplain.extraction.job import Job
 from overexplain.extraction.labels.floors import predicted_labels
@@ -14,6 +15,7 @@ from overexplain.extraction.labels.labels import extract_by_labels
 from overexplain.extraction.session import Session
 from overexplain.geometry.hyperplane import NO, YES, Hyperplane
 from overexplain.geometry.mechanism import Mechanism
+from overexplain.log.querylog import QueryLog
 from overexplain.oracles.degraded import NearestRow, Noisy, Overshoot, RandomRadius, Rounded, Suboptimal
 from overexplain.oracles.exact import ModelOracle
 from overexplain.oracles.silent import Flaky, OneSided
@@ -195,6 +197,28 @@ def test_a_guess_that_labels_refute_is_not_handed_over():
         assert abs(found.hyperplane.offset - plane.offset / length) <= found.offset_bound
         refuted += "held against labels" not in found.method
     assert 0 < refuted < 30
+
+
+def test_long_displacements_tell_which_way_is_yes():
+    """Labels of short, noisy steps are many; they do not turn round the long ones, whose labels were not asked."""
+    rng = np.random.default_rng(0)
+    towards = np.array([0.6, 0.8, 0.0])
+    log = QueryLog(mechanism=Mechanism(None, slack=None))
+    truth = []
+    for length in (2.0, -3.0, 2.5, -1.5):
+        x = rng.normal(size=3)
+        log.add_explanation(x, x + length * towards + 0.05 * rng.normal(size=3))
+        truth.append(NO if length > 0 else YES)
+    for _ in range(9):  # most of them point the wrong way
+        x = rng.normal(size=3)
+        log.add_explanation(x, x - 0.05 * towards + 0.02 * rng.normal(size=3), label=NO)
+        truth.append(NO)
+    x = rng.normal(size=3)
+    log.add_explanation(x, x + towards, label=NO)
+    truth.append(NO)
+    gathered = read_log(log)
+    assert gathered.oriented
+    assert gathered.sides.tolist() == truth
 
 
 # ---- averages -----------------------------------------------------------------------------------------------------

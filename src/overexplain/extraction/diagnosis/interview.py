@@ -207,6 +207,7 @@ def interview(job: Job, n: int, most_labels: int, domain: Domain | None = None) 
     first = _first_answered(talk)
     if first is None or first.answer is None:
         return talk
+    talk.label(first.question)  # needed later anyway; should the budget end soon, a guess knows which side is Yes
     talk.spread = _spread(talk.place, first)
     for _ in range(2 if n >= 8 else 1):
         talk.ask(first.question, "repeat")

@@ -100,9 +100,7 @@ def read_log(log: QueryLog) -> Gathered | None:
     labelled = np.flatnonzero(log.labels)
     told = {log.points[i].tobytes(): int(log.labels[i]) for i in labelled}
     labels = np.array([told.get(x.tobytes(), 0) for x in questions], dtype=np.int64)
-    shown = _sides_shown(_unit_rows(answers - questions))
-    agreed = int(labels @ shown)
-    sides = np.where(labels != 0, labels, shown if agreed >= 0 else -shown)
+    sides = np.where(labels != 0, labels, _sides_shown(answers - questions, labels))
     return Gathered(questions, answers, sides, oriented=bool(labels.any()))
 
 
@@ -193,14 +191,20 @@ class _Growing:
         sides = np.array(self.sides, dtype=np.int64)
         can_label = self.job.session.can_label
         if not can_label and (sides == 0).any():
-            sides = _sides_shown(_unit_rows(answers - questions))
+            sides = _sides_shown(answers - questions)
         return Gathered(questions, answers, sides, can_label, self.failures)
 
 
-def _sides_shown(steps: FloatArray) -> IntArray:
-    """The sides that unit displacements show along their main axis, the first one's called No; 0 where they point elsewhere."""
-    cosines = steps @ _main_axis(steps)
-    cosines = cosines * (1 if cosines[0] >= 0 else -1)
+def _sides_shown(steps: FloatArray, labels: IntArray | None = None) -> IntArray:
+    """The sides that displacements show along their main axis, 0 where they point elsewhere; without labels the first is No.
+
+    Long displacements count most, for the axis and for which way along it leads to Yes: noise hides in short ones.
+    """
+    steps = steps / (float(np.abs(steps).max()) or 1.0)
+    axis = _main_axis(steps)
+    along = steps @ axis
+    towards_yes = along[0] if labels is None or not labels.any() else -(labels @ along)
+    cosines = (_unit_rows(steps) @ axis) * (1 if towards_yes >= 0 else -1)
     return np.where(np.abs(cosines) >= ALIGNED, np.where(cosines > 0, NO, YES), 0)
 
 

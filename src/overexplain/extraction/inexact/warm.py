@@ -205,6 +205,9 @@ def guessed(session: Session) -> Extraction | None:
     if gathered is None:
         return None
     guess = best_estimate(gathered.questions, gathered.answers, gathered.sides)
+    low, high = _levels(guess.normal, session.log)
+    if gathered.oriented and -math.inf < low < high < math.inf and not low < guess.offset <= high:
+        guess = replace(guess, offset=(low + high) / 2)  # labels know better
     return _guess_alone(session, gathered, guess, [])
 
 
