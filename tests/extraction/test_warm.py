@@ -1,14 +1,16 @@
 """Explanations of any quality as a start for labels, and averages of them where there are no labels."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from overexplain.errors import BudgetExhausted, InvalidInput, NoExplanation
 from overexplain.extraction.box import Ball, Box
+from overexplain.extraction.extract import extract
 from overexplain.extraction.inexact.gathered import read_log
-from overexplain.extraction.inexact.warm import extract_by_average, extract_warm, predict_warm
+from overexplain.extraction.inexact.warm import extract_by_average, extract_from, extract_warm, predict_warm
 from overexplain.extraction.job import Job
 from overexplain.extraction.labels.floors import predicted_labels
 from overexplain.extraction.labels.labels import extract_by_labels
@@ -219,6 +221,60 @@ def test_long_displacements_tell_which_way_is_yes():
     gathered = read_log(log)
     assert gathered.oriented
     assert gathered.sides.tolist() == truth
+
+
+# ---- labels from a model that is not accurate enough ---------------------------------------------------------------
+
+
+def a_rough_model(job, plane, turned, bound=None):
+    """The model, its normal turned by about so many radians."""
+    u = plane.normal / np.linalg.norm(plane.normal)
+    across = job.rng.normal(size=len(u))
+    across -= (across @ u) * u
+    across = across / np.linalg.norm(across) if len(u) > 1 else 0 * across
+    wrong = Hyperplane(math.cos(turned) * u + math.sin(turned) * across, plane.offset / np.linalg.norm(plane.normal))
+    found = extract_by_average(job, n=4)
+    return replace(found, hyperplane=wrong, error_bound=bound, method="made up")
+
+
+@pytest.mark.parametrize("turned", [0.0, 1e-4, 0.01, 0.1, 1.0, 2.5])
+def test_labels_go_on_from_any_model(turned):
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        p = int(rng.integers(1, 9))
+        plane, accuracy = a_plane(rng, p), 10.0 ** rng.uniform(-6, -1)
+        oracle = Rounded(ModelOracle(plane, Mechanism("l1")), 1)
+        job = a_job(oracle, accuracy, seed, start=rng.normal(size=p))
+        found = extract_from(job, a_rough_model(job, plane, turned))
+        assert found.hyperplane.angle_to(plane) <= found.error_bound <= accuracy * (1 + 1e-9)
+        length = float(np.linalg.norm(plane.normal))
+        assert abs(found.hyperplane.offset - plane.offset / length) <= found.offset_bound
+
+
+def test_the_better_the_model_the_fewer_labels():
+    spent = []
+    for turned, bound in ((1e-3, None), (1e-3, 2e-3), (0.1, None), (2.0, None)):
+        rng = np.random.default_rng(7)
+        plane = a_plane(rng, 20)
+        job = a_job(Rounded(ModelOracle(plane, Mechanism("l1")), 1), 1e-6, start=rng.normal(size=20))
+        rough = a_rough_model(job, plane, turned, bound)
+        before = job.session.spent.labels
+        found = extract_from(job, rough)
+        assert found.hyperplane.angle_to(plane) <= found.error_bound <= 1e-6
+        spent.append(job.session.spent.labels - before)
+    known, told, poor, wrong = spent
+    assert told <= known < 0.75 * poor
+    assert poor < wrong < predicted_labels(20, 1e-6) + 40
+
+
+def test_rounded_answers_in_a_box_are_where_labels_start():
+    """Their model has no bound, and is a few hundredths off: labels from scratch would cost a third more."""
+    model = Hyperplane(np.random.default_rng(0).normal(size=15), 0.3)
+    for distance in ("l1", "l2"):
+        service = Rounded(ModelOracle(model, Mechanism(distance)), 2)
+        found = extract(service, accuracy=1e-3, bounds=(-3.0, 3.0), rng=0)
+        assert found.hyperplane.angle_to(model) <= found.error_bound <= 1e-3
+        assert found.spent.labels < 0.75 * predicted_labels(15, 1e-3)
 
 
 # ---- averages -----------------------------------------------------------------------------------------------------

@@ -23,7 +23,7 @@ from overexplain.extraction.explained import extract_by_cone
 from overexplain.extraction.first import first_answer
 from overexplain.extraction.inexact.chain import extract_by_chain, predict_chain
 from overexplain.extraction.inexact.fitted import euclidean_stretch
-from overexplain.extraction.inexact.warm import FEW, extract_by_average, extract_warm, predict_warm
+from overexplain.extraction.inexact.warm import FEW, extract_by_average, extract_from, extract_warm, predict_warm
 from overexplain.extraction.job import Job
 from overexplain.extraction.labels.floors import predicted_labels
 from overexplain.extraction.labels.labels import extract_by_labels
@@ -34,6 +34,7 @@ from overexplain.geometry.arrays import FloatArray
 from overexplain.geometry.hyperplane import NO, YES, Hyperplane
 from overexplain.geometry.mechanism import Mechanism
 from overexplain.geometry.norm import Norm
+from overexplain.geometry.norms import l2
 from overexplain.log.querylog import QueryLog
 
 DIAGNOSTIC = 20
@@ -99,10 +100,16 @@ def degrade(job: Job, reason: OverexplainError | None = None) -> Extraction:
 
 
 def cheapest(job: Job, ways: list[Way], notes: list[str], reason: OverexplainError | None = None) -> Extraction:
-    """What the cheapest way gives that works and is as accurate as wanted; failing that, the most accurate one found."""
+    """What the cheapest way gives that works and is as accurate as wanted; failing that, the most accurate one found.
+
+    A model that is not accurate enough is where labels can go on from.
+    """
     failures: list[OverexplainError] = [] if reason is None else [reason]
     found: list[tuple[Way, Extraction]] = []
-    for way in sorted(ways, key=lambda way: way.cost):
+    ways = list(ways)
+    while ways:
+        way = min(ways, key=lambda way: way.cost)
+        ways.remove(way)
         try:
             result = _confirmed(job, way, way.go())
         except (BrokenPromise, ExtractionFailed, NoExplanation) as failure:
@@ -118,9 +125,19 @@ def cheapest(job: Job, ways: list[Way], notes: list[str], reason: OverexplainErr
             break
         known = "no bound on its error" if result.error_bound is None else f"{result.error_bound:.1g} rad"
         notes.append(f"not accurate enough: {way.name} ({known})")
+        ways += _onwards(job, way, result)
     if not found:
         raise _telling(failures)
     return _chosen(job, found, notes)
+
+
+def _onwards(job: Job, way: Way, rough: Extraction) -> list[Way]:
+    """Labels from a model that is not accurate enough."""
+    if way.name.startswith("labels") or not job.session.can_label or not rough.oriented:
+        return []
+    angle = min(UNSEEN, _bound(rough)) if rough.error_bound is not None else UNSEEN / 3
+    cost = predict_warm(job.session.dimension, job.accuracy, angle)
+    return [Way("labels from there", cost, lambda: extract_from(job, rough))]
 
 
 def _chosen(job: Job, found: list[tuple[Way, Extraction]], notes: list[str]) -> Extraction:
@@ -223,12 +240,18 @@ def label_ways(job: Job, explains: bool, report: OracleReport | None = None) -> 
     # Every explanation that a guess is made of is paid for, and so is the label of its question unless its step shows it.
     constant = report is not None and report.direction == "constant"
     parallel = constant and report is not None and report.family not in ("l1", "linf")
-    gathered = 2 * FEW if parallel else (1 if constant else 2) * 3 * p
-    angle = job.accuracy if parallel else _scatter(report, session.log)
+    along = report is None and session.mechanism is not None and _lies_along_the_normal(session.mechanism)
+    gathered = 2 * FEW if parallel or along else (1 if constant else 2) * 3 * p
+    angle = job.accuracy if parallel else UNSEEN / 10 if along else _scatter(report, session.log)
     return [
         cold,
         Way("labels after a guess", gathered + predict_warm(p, job.accuracy, angle), lambda: extract_warm(job)),
     ]
+
+
+def _lies_along_the_normal(terms: Mechanism) -> bool:
+    """True if answers as declared are a step along the normal, but for rounding."""
+    return terms.slack == 0 and terms.distance == l2 and terms.robustness in (None, l2)
 
 
 def _scatter(report: OracleReport | None, log: QueryLog | None) -> float:

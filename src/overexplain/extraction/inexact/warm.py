@@ -49,6 +49,9 @@ DOUBTFUL = 4.0
 COARSER = 30.0
 """A guess that fails the test at one angle is tested at one so many times larger."""
 
+FIRST_ANGLE, NEXT_ANGLE = 1e-3, 6.0
+"""A model whose error nobody knows is tested at this angle first, then at one so many times larger."""
+
 WRONG = 0.3
 """A guess that is farther off than this many radians is no better than none."""
 
@@ -77,33 +80,54 @@ def extract_warm(job: Job, n: int | None = None) -> Extraction:
     guess = best_estimate(gathered.questions, gathered.answers, gathered.sides)
     angle: float | None = guess.angle
     if n is None and p > 1:
-        if gathered.is_parallel and pair is not None:
-            angle, pair = _tested(job, gathered, guess, pair)
+        likely = _likely(gathered, guess)
+        fine = max(_aim(job, likely), likely)
+        if gathered.is_parallel and pair is not None and guess.angle > DOUBTFUL * fine:
+            angle, pair = _tested(job, guess.normal, pair, fine, COARSER)
         if angle is None or not gathered.is_parallel:
             gathered = _joined(gathered, gather(job, max(1, 3 * p - FEW)))
             guess = best_estimate(gathered.questions, gathered.answers, gathered.sides)
             angle = guess.angle
     assert angle is not None
-    warm = p > 1 and predicted_labels(p, job.accuracy, angle) < predicted_labels(p, job.accuracy)
-    rough = Rough(guess.normal, angle) if warm else None
-    likely = _likely(gathered, guess) if warm else math.inf
-    aim = _aim(job, likely)
-    try:
-        found = extract_by_labels(session, aim, job.start, job.where, job.rng, pair=pair, rough=rough)
-    except BudgetExhausted as end:
-        if end.found is not None and warm:
-            end.found = _better_of(end.found, guess, likely)
-        raise
-    if aim < job.accuracy:
-        found = _better_of(found, guess, likely)
-    used = (
-        f"{len(gathered.answers)} explanations only set the starting point ({guess.name}, about {angle:.1g} rad off)"
-        if warm
-        else f"{len(gathered.answers)} explanations were too poor a start and were left aside"
-    )
+    if p == 1 or predicted_labels(p, job.accuracy, angle) >= predicted_labels(p, job.accuracy):
+        found = extract_by_labels(session, job.accuracy, job.start, job.where, job.rng, pair=pair)
+        used = f"{len(gathered.answers)} explanations were too poor a start and were left aside"
+    else:
+        found = _by_labels(job, guess, angle, _likely(gathered, guess), pair)
+        used = f"{len(gathered.answers)} explanations only set the starting point ({guess.name}, about {angle:.1g} rad off)"
     return replace(
         found, method=f"explanations as a start, then {found.method}", assumptions=(*found.assumptions, used)
     )
+
+
+def extract_from(job: Job, rough: Extraction) -> Extraction:
+    """The hyperplane by labels, started from a model that is not accurate enough; as if from none if it is far off."""
+    session, p = job.session, job.session.dimension
+    length = float(np.linalg.norm(rough.hyperplane.normal))
+    normal, offset = rough.hyperplane.normal / length, rough.hyperplane.offset / length
+    gathered = None if session.log is None else read_log(session.log)
+    pair = None if gathered is None else _pair(job, gathered)
+    angle = rough.error_bound
+    if angle is None and p > 1 and pair is not None:
+        angle, pair = _tested(job, normal, pair, max(job.accuracy / 10, FIRST_ANGLE), NEXT_ANGLE)
+    if p == 1 or angle is None:
+        return extract_by_labels(session, job.accuracy, job.start, job.where, job.rng, pair=pair)
+    angle = min(angle, WRONG)
+    found = _by_labels(job, Estimate(normal, offset, angle, "the first model"), angle, angle, pair)
+    used = f"the first model only set the starting point (about {angle:.1g} rad off)"
+    return replace(found, method=f"{rough.method}, then {found.method}", assumptions=(*found.assumptions, used))
+
+
+def _by_labels(job: Job, guess: Estimate, angle: float, likely: float, pair: Pair | None) -> Extraction:
+    """The hyperplane by labels from a guess of which `angle` is expected; it is handed over itself if it proves the better one."""
+    aim = _aim(job, likely)
+    rough = Rough(guess.normal, angle)
+    try:
+        found = extract_by_labels(job.session, aim, job.start, job.where, job.rng, pair=pair, rough=rough)
+    except BudgetExhausted as end:
+        end.found = None if end.found is None else _better_of(end.found, guess, likely)
+        raise
+    return _better_of(found, guess, likely) if aim < job.accuracy else found
 
 
 def _likely(gathered: Gathered, guess: Estimate) -> float:
@@ -139,7 +163,7 @@ def _better_of(found: Extraction, guess: Estimate, likely: float) -> Extraction:
         hyperplane=Hyperplane(guess.normal, offset),
         error_bound=min(math.pi, bound + turned + UNIT_ROUNDOFF),
         offset_bound=None if found.offset_bound is None else found.offset_bound + moved,
-        method=f"{guess.name} of explanations, held against labels",
+        method=f"{guess.name}, held against labels",
     )
 
 
@@ -239,27 +263,22 @@ def _pair(job: Job, gathered: Gathered) -> Pair | None:
     return None
 
 
-def _tested(job: Job, gathered: Gathered, guess: Estimate, pair: Pair) -> tuple[float | None, Pair]:
-    """The guess's error, and the pair, maybe narrower; None if the guess is wrong.
+def _tested(job: Job, u: FloatArray, pair: Pair, angle: float, coarser: float) -> tuple[float | None, Pair]:
+    """About how far the unit normal u is off, and the pair, maybe narrower; None if u is wrong.
 
     Parallel displacements agree on a direction, but under most norms not on the normal's. How far answers scatter about the plane
     tells the two apart only if their margins are constant; where it does not, labels do: from the middle of the pair, far along
-    random directions t across the guess u, they tell whether |a·t/a·u| exceeds s. The smallest angle is tried first.
+    random directions t across u, they tell whether |a·t/a·u| exceeds s. The smallest angle is tried first.
     """
-    p = len(guess.normal)
-    likely = _likely(gathered, guess)
-    fine = max(_aim(job, likely), likely)
-    if guess.angle <= DOUBTFUL * fine:
-        return guess.angle, pair
+    p = len(u)
     reach = FAR * float(np.linalg.norm(pair[1] - pair[0]))
-    angle = fine
     while angle < WRONG:
         size = 4 * angle / math.sqrt(p)
         pair = _narrowed(job, pair, reach * size / 8)
-        directions = job.rng.normal(size=(PROBES, p - 1)) @ frame(guess.normal)
-        if not any(_exceeds(job, pair, reach, t / np.linalg.norm(t), guess.normal, size) for t in directions):
+        directions = job.rng.normal(size=(PROBES, p - 1)) @ frame(u)
+        if not any(_exceeds(job, pair, reach, t / np.linalg.norm(t), u, size) for t in directions):
             return angle, pair
-        angle *= COARSER
+        angle *= coarser
     return None, pair
 
 
