@@ -18,9 +18,9 @@ REASONS: tuple[Reason, ...] = (
         columns=("seconds",),
     ),
     Reason(
-        "Parallel answers. Under l2 every answer lies along the normal, however far past the plane it goes, so the mean of a few "
-        "directions is the normal to rounding. Ours sees that, too, but believes it only when labels have confirmed it, and they "
-        "cost most of its requests.",
+        "Parallel answers. Under l2 every answer lies along the normal, however far past the plane it goes: a few of them are the "
+        "normal to rounding, for averaging as for ours. What is open is the offset, until labels have been asked; after hardly any "
+        "requests it is a guess for both.",
         attacks=("averaging",),
         kind=("random radius", "like wachter"),
     ),
@@ -40,14 +40,14 @@ REASONS: tuple[Reason, ...] = (
     ),
     Reason(
         "Ours looks before it believes. A service that promises nothing is first asked the questions that tell which kind it "
-        "is (some 20 explanations and as many labels), then for labels, which need their own start. Others train on answers of "
+        "is (some 20 explanations and up to 50 labels), then for labels, which need their own start. Others train on answers of "
         "unknown quality at once, which is the better bet for so few requests, and stays where it is with more.",
         kind=("noisy", "random radius", "like"),
         up_to=10,
     ),
     Reason(
         "Rounded answers inside a box. Ours bounds what rounding can have done to one answer; where that is too much for the angle "
-        "wanted it goes on with labels. Averaging many rounded answers takes the errors out without knowing how many are left.",
+        "wanted it goes on from there with labels. Averaging many rounded answers takes the errors out without knowing how many are left.",
         kind=("rounded",),
         up_to=10,
     ),
