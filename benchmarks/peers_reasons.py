@@ -47,7 +47,8 @@ REASONS: tuple[Reason, ...] = (
     ),
     Reason(
         "Rounded answers inside a box. Ours bounds what rounding can have done to one answer; where that is too much for the angle "
-        "wanted it goes on from there with labels. Averaging many rounded answers takes the errors out without knowing how many are left.",
+        "wanted it goes on from there with labels. Averaging many rounded answers takes the errors out without knowing how many "
+        "are left.",
         kind=("rounded",),
         up_to=10,
     ),

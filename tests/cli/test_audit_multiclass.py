@@ -9,7 +9,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 from markdown_it import MarkdownIt
+from onnx import TensorProto, helper
 
+from malicious_onnx import model as onnx_model
 from overexplain.auditing.multiclass_report import MulticlassReport
 from overexplain.cli.main import run
 from overexplain.geometry.argmax import ArgmaxModel
@@ -29,6 +31,23 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     header = ",".join(FEATURES)
     np.savetxt(place / "cases.csv", rng.normal(size=(80, 3)), "%.3f", ",", header=header, comments="")
     return place
+
+
+def onnx_file(folder: Path) -> Path:
+    """Three classes over three inputs, as an exporter writes them."""
+    inputs = [helper.make_tensor_value_info(name, TensorProto.FLOAT, [None, 1]) for name in FEATURES]
+    coefficients = np.random.default_rng(1).normal(size=9).tolist()
+    nodes = [
+        helper.make_node("Concat", FEATURES, ["x"], axis=1),
+        helper.make_node(
+            "LinearClassifier", ["x"], ["label", "scores"], domain="ai.onnx.ml", coefficients=coefficients,
+            intercepts=[0.0, 0.25, -0.5], classlabels_strings=["low", "middle", "high"], post_transform="SOFTMAX",
+        ),
+    ]  # fmt: skip
+    label = helper.make_tensor_value_info("label", TensorProto.STRING, [None])
+    path = folder / "model.onnx"
+    path.write_bytes(onnx_model(nodes, inputs=inputs, outputs=[label]).SerializeToString())
+    return path
 
 
 def audit(folder: Path, *options: str) -> int:
@@ -128,6 +147,21 @@ def test_inspect_shows_and_saves(folder: Path, tmp_path: Path, capsys) -> None:
     found = json.loads(capsys.readouterr().out)["model"]
     assert (found["kind"], found["dimension"], found["classes"]) == ("json", 3, 4)
     assert load_multiclass(found["coefficient_file"]).argmax == load_multiclass(saved).argmax
+
+
+def test_an_onnx_file_is_audited_and_shown(folder: Path, tmp_path: Path, capsys) -> None:
+    path = str(onnx_file(tmp_path))
+    assert run(["audit", path, "--data", str(folder / "cases.csv"), "--no-compare", "--json"]) == 0
+    report = MulticlassReport.from_json(capsys.readouterr().out)
+    assert (report.subject.classes, report.subject.features) == (("low", "middle", "high"), FEATURES)
+    assert report.audited.explanations == report.audited.minimum == 3
+    assert run(["model", "inspect", path]) == 0
+    out = capsys.readouterr().out
+    assert "A linear model of 3 classes and 3 features." in out
+    words = " ".join(out.split())
+    assert "kind ONNX file" in words
+    assert "checked compared with ONNX's reference implementation on 64 points" in words
+    assert "note stored in float32" in words
 
 
 def test_a_file_that_is_no_model_at_all_keeps_its_first_error(tmp_path: Path, capsys) -> None:

@@ -349,8 +349,8 @@ REFUSED: dict[str, tuple[list[Any], dict[str, int], str]] = {
     "always yes": ([GEMM, step("Sigmoid", "z", "p"), step("Less", "p one", "y")], FLAG, "always the same"),
     "divided by zero": ([GEMM, step("Cast", "zero", "n", to=1), step("Div", "z n", "y")], SCORES, "divides by zero"),
     "three classes": (
-        [step("LinearClassifier", "x", "y s", coefficients=[1.0] * 12, intercepts=[0.0] * 3, classlabels_ints=[0, 1, 2])],
-        {"y": 7}, "3 classes",
+        [step("LinearClassifier", "x", "y s", coefficients=[1.0] * 8, intercepts=[0.0] * 3, classlabels_ints=[0, 1, 2])],
+        {"y": 7}, "8 coefficients for 3 classes",
     ),
     "probit": (
         [step("LinearClassifier", "x", "y s", coefficients=[1.0] * 4, classlabels_ints=[0, 1], post_transform="PROBIT")],

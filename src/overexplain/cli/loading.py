@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from overexplain.errors import InvalidInput, UnsupportedModel
 from overexplain.models.coefficients import SeveralClasses
 from overexplain.models.linear import LinearModel
-from overexplain.models.load import load_model, load_multiclass
+from overexplain.models.load import load_model, load_multiclass, stored_multiclass
 from overexplain.models.multiclass import MulticlassModel
+
+if TYPE_CHECKING:
+    from overexplain.models.sandbox import Stored
 
 
 def load_any(path: Path, threshold: float | None, allow_pickle: bool) -> LinearModel | MulticlassModel:
@@ -21,9 +25,14 @@ def load_any(path: Path, threshold: float | None, allow_pickle: bool) -> LinearM
 
 def several_classes(path: Path, threshold: float | None, allow_pickle: bool) -> MulticlassModel:
     """The model in a file that has a score for each class; InvalidInput says what is wrong with it, or with a threshold."""
-    found = load_multiclass(path, allow_pickle=allow_pickle)
+    return stored_several_classes(path, threshold, allow_pickle).model
+
+
+def stored_several_classes(path: Path, threshold: float | None, allow_pickle: bool) -> Stored[MulticlassModel]:
+    """As `several_classes`, with what there is to say about the file."""
+    found = stored_multiclass(path, allow_pickle)
     if threshold is not None:
-        raise InvalidInput(f"{path} has {found.argmax.classes} classes: --threshold is for models of Yes and No")
+        raise InvalidInput(f"{path} has {found.model.argmax.classes} classes: --threshold is for models of Yes and No")
     return found
 
 

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from overexplain.cli.loading import several_classes
+from overexplain.cli.loading import stored_several_classes
 from overexplain.cli.output import print_json
 from overexplain.models.coefficients import SeveralClasses, to_entries
+from overexplain.models.linear import LinearModel
 from overexplain.models.load import load_model
 from overexplain.models.multiclass import MulticlassModel
 from overexplain.models.multiclass import to_entries as multiclass_entries
@@ -34,7 +35,8 @@ def run_inspect(request: Request) -> None:
     try:
         stored = _stored(request, kind)
     except SeveralClasses:
-        _run_several(request, kind, several_classes(request.model, request.threshold, request.allow_pickle))
+        several = stored_several_classes(request.model, request.threshold, request.allow_pickle)
+        _run_several(request, kind, several)
         return
     digest = _sha256(request.model)
     if request.output is not None:
@@ -49,9 +51,9 @@ def run_inspect(request: Request) -> None:
     print_inspected(shown, terminal(), None if request.output is None else str(request.output))
 
 
-def _run_several(request: Request, kind: Kind, model: MulticlassModel) -> None:
+def _run_several(request: Request, kind: Kind, stored: Stored[MulticlassModel]) -> None:
     """The same for a model of several classes."""
-    digest = _sha256(request.model)
+    model, digest = stored.model, _sha256(request.model)
     if request.output is not None:
         model.save(request.output)
     if request.as_json:
@@ -59,19 +61,19 @@ def _run_several(request: Request, kind: Kind, model: MulticlassModel) -> None:
         found: dict[str, Any] = {
             "dimension": model.dimension,
             "classes": model.argmax.classes,
-            "checked": None,
-            "notes": [],
+            "checked": stored.checked,
+            "notes": list(stored.notes),
         }
         print_json({"model": about | found | {"coefficient_file": multiclass_entries(model)}})
         return
     from overexplain.report.multiclass_inspected import InspectedClasses, print_classes
     from overexplain.report.terminal import terminal
 
-    shown = InspectedClasses(str(request.model), kind, digest, model)
+    shown = InspectedClasses(str(request.model), kind, digest, model, stored.notes, stored.checked)
     print_classes(shown, terminal(), None if request.output is None else str(request.output))
 
 
-def _stored(request: Request, kind: Kind) -> Stored:
+def _stored(request: Request, kind: Kind) -> Stored[LinearModel]:
     """The model, with what its reader has to say where it has anything to say."""
     if kind == "skops":
         from overexplain.models.skops import stored_skops
@@ -94,7 +96,7 @@ def _sha256(path: Path) -> str:
         return hashlib.sha256(file.read()).hexdigest()
 
 
-def _entries(request: Request, kind: Kind, stored: Stored, digest: str) -> dict[str, Any]:
+def _entries(request: Request, kind: Kind, stored: Stored[LinearModel], digest: str) -> dict[str, Any]:
     model = stored.model
     about = {"file": str(request.model), "kind": kind, "sha256": digest, "source": model.source}
     found = {"dimension": model.dimension, "checked": stored.checked, "notes": list(stored.notes)}

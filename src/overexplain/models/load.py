@@ -16,6 +16,7 @@ from overexplain.models.linear import LinearModel
 from overexplain.models.multiclass import MulticlassModel, from_linear, multiclass_of, read_multiclass
 
 if TYPE_CHECKING:
+    from overexplain.models.sandbox import Stored
     from overexplain.models.sniff import Kind
 
 READ = "coefficient files (.json, .csv), scikit-learn models as .skops, ONNX files (.onnx)"
@@ -72,10 +73,10 @@ def load_model(object_or_path: Any, *, threshold: float | None = None, allow_pic
 def load_multiclass(object_or_path: Any, *, allow_pickle: bool = False) -> MulticlassModel:
     """The linear model of several classes in a file, a dict or a fitted scikit-learn classifier; one of Yes and No has two.
 
-    object_or_path  a path: a coefficient file (.json) with scores, .skops, or what `load_model` reads. Or a dict of the entries
-                    of a coefficient file, a fitted linear classifier of scikit-learn with one score for each class (logistic
-                    regression, LinearSVC, ridge, SGD, perceptron, discriminant analysis, OneVsRestClassifier over such; also
-                    at the end of a Pipeline), an ArgmaxModel, or whatever else `load_model` takes
+    object_or_path  a path: a coefficient file (.json) with scores, .skops, .onnx, or what `load_model` reads. Or a dict of
+                    the entries of a coefficient file, a fitted linear classifier of scikit-learn with one score for each class
+                    (logistic regression, LinearSVC, ridge, SGD, perceptron, discriminant analysis, OneVsRestClassifier over
+                    such; also at the end of a Pipeline), an ArgmaxModel, or whatever else `load_model` takes
     allow_pickle    also read pickles (.pkl, .joblib): opening one runs whatever code is in it, only for files of your own
 
     >>> rows = [{"class": "low", "coefficients": {"age": -1}, "intercept": 2}, {"class": "high", "coefficients": {"age": 1},
@@ -86,7 +87,7 @@ def load_multiclass(object_or_path: Any, *, allow_pickle: bool = False) -> Multi
     """
     model = object_or_path
     if isinstance(model, (str, os.PathLike)):
-        return _multiclass_from_file(Path(os.fsdecode(model)), allow_pickle)
+        return stored_multiclass(Path(os.fsdecode(model)), allow_pickle).model
     if isinstance(model, MulticlassModel):
         return model
     if isinstance(model, ArgmaxModel):
@@ -102,19 +103,26 @@ def load_multiclass(object_or_path: Any, *, allow_pickle: bool = False) -> Multi
     return from_linear(load_model(model))
 
 
-def _multiclass_from_file(path: Path, allow_pickle: bool) -> MulticlassModel:
+def stored_multiclass(path: Path, allow_pickle: bool = False) -> Stored[MulticlassModel]:
+    """As `load_multiclass` of a file, with what its reader has to say about it."""
+    from overexplain.models.sandbox import Stored
+
     kind = _kind(path, allow_pickle)
     if kind == "json":
-        return read_multiclass(path)
+        return Stored(read_multiclass(path))
     if kind == "skops":
-        from overexplain.models.skops import read_multiclass_skops
+        from overexplain.models.skops import stored_multiclass_skops
 
-        return read_multiclass_skops(path)
+        return stored_multiclass_skops(path)
+    if kind == "onnx":
+        from overexplain.models.onnx import stored_multiclass_onnx
+
+        return stored_multiclass_onnx(path)
     if kind == "pickle" and allow_pickle:
-        from overexplain.models.pickles import read_multiclass_pickle
+        from overexplain.models.pickles import stored_multiclass_pickle
 
-        return read_multiclass_pickle(path)
-    return from_linear(_from_file(path, None, allow_pickle))
+        return stored_multiclass_pickle(path)
+    return Stored(from_linear(_from_file(path, None, allow_pickle)))
 
 
 def _kind(path: Path, allow_pickle: bool) -> Kind:

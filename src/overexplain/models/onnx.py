@@ -2,7 +2,7 @@
 
 No runtime runs the file. Its nodes are on a white list (`onnx_operators`), each of which maps x ↦ Mx + c to another such
 function; the last ones make a probability or a decision of it. In the child process the result is then compared with
-ONNX's own reference implementation on points beside the plane.
+ONNX's own reference implementation on points beside the plane, or beside the planes between several classes.
 """
 
 from __future__ import annotations
@@ -17,11 +17,13 @@ import numpy as np
 from overexplain.errors import InvalidInput, NotFinite, UnsupportedModel, ZeroNormal
 from overexplain.geometry.hyperplane import Hyperplane
 from overexplain.models.linear import LinearModel
+from overexplain.models.multiclass import MulticlassModel
+from overexplain.models.onnx_classes import choose
 from overexplain.models.onnx_graph import Graph, names_of, read_graph
 from overexplain.models.onnx_operators import apply
 from overexplain.models.onnx_reference import compared, label
-from overexplain.models.onnx_values import Affine, Curve, Decision, Named, Value, column, contrast, picked
-from overexplain.models.sandbox import LARGEST_FILE, Stored, read_in_child
+from overexplain.models.onnx_values import Affine, Curve, Decision, Named, Value, column, contrast, equal, picked
+from overexplain.models.sandbox import LARGEST_FILE, Stored, read_in_child, read_multiclass_in_child
 from overexplain.models.sniff import read_bounded
 
 
@@ -30,13 +32,20 @@ def read_onnx(path: str | os.PathLike[str], threshold: float | None = None) -> L
     return stored_onnx(path, threshold).model
 
 
-def stored_onnx(path: str | os.PathLike[str], threshold: float | None = None) -> Stored:
+def stored_onnx(path: str | os.PathLike[str], threshold: float | None = None) -> Stored[LinearModel]:
     """As `read_onnx`, with what there is to say about the file."""
     return read_in_child("onnx", read_bounded(path, LARGEST_FILE), path, threshold)
 
 
-def open_onnx(content: bytes, threshold: float | None, raise_fence: Callable[..., None]) -> Stored:
-    """What is in the bytes of an ONNX file; only for the child process."""
+def stored_multiclass_onnx(path: str | os.PathLike[str]) -> Stored[MulticlassModel]:
+    """The linear model of several classes (or of two) in an ONNX file, with what there is to say about the file."""
+    return read_multiclass_in_child("onnx", read_bounded(path, LARGEST_FILE), path)
+
+
+def open_onnx(
+    content: bytes, threshold: float | None, raise_fence: Callable[..., None]
+) -> Stored[LinearModel] | Stored[MulticlassModel]:
+    """What is in the bytes of an ONNX file, of two classes or of several; only for the child process."""
     try:
         import onnx  # noqa: F401  (what is imported now need not be imported behind the fence)
     except ImportError:
@@ -44,7 +53,9 @@ def open_onnx(content: bytes, threshold: float | None, raise_fence: Callable[...
     raise_fence(unpickling=False)
     graph, parsed = read_graph(content)
     values = follow(graph)
-    model, notes = decide([values[name] for name in graph.outputs], names_of(graph.inputs))
+    outputs, features = [values[name] for name in graph.outputs], names_of(graph.inputs)
+    several = choose(outputs, features)
+    model, notes = decide(outputs, features) if several is None else several
     checked = compared(parsed, graph, values, model)
     if "float" in graph.floats:
         notes = [
@@ -53,9 +64,9 @@ def open_onnx(content: bytes, threshold: float | None, raise_fence: Callable[...
         ]
     if any(node.operator == "ai.onnx.ml.Imputer" for node in graph.nodes):
         notes = [*notes, "missing values are filled in before the model; for rows without gaps it is as shown"]
-    if threshold is not None:
-        model = model.with_threshold(threshold)
-    return Stored(model, tuple(notes), checked)
+    if isinstance(model, MulticlassModel):  # whoever asked for Yes and No, or with a threshold, is told by the parent
+        return Stored(model, tuple(notes), checked)
+    return Stored(model if threshold is None else model.with_threshold(threshold), tuple(notes), checked)
 
 
 def follow(graph: Graph) -> dict[str, Value]:
@@ -90,11 +101,11 @@ def decide(outputs: Sequence[Value], features: tuple[str, ...] | None) -> tuple[
     plain = [value.scores if isinstance(value, Named) else value for value in outputs]
     curves = [value for value in plain if isinstance(value, Curve)]
     scores = [value for value in plain if isinstance(value, Affine)]
-    classes = named[0].classes if named else None
+    classes = (named[0].classes[0], named[0].classes[1]) if named else None
     notes: list[str] = []
     if decisions:
         found = decisions[0]
-        if any(not _equal(found.margin, other.margin) for other in decisions[1:]):
+        if any(not equal(found.margin, other.margin) for other in decisions[1:]):
             raise UnsupportedModel(f"it makes {len(decisions)} different decisions; only one is read")
         logistic = found.threshold is not None or any(_has(curve.score, found.margin) for curve in curves)
         return _model(found.margin, features, found.classes, found.threshold, logistic), notes
@@ -104,8 +115,8 @@ def decide(outputs: Sequence[Value], features: tuple[str, ...] | None) -> tuple[
         return _model(margin, features, classes, None, logistic=True), notes
     if len(scores) != 1 or scores[0].regression or scores[0].width > 2:
         raise UnsupportedModel(
-            "it gives no decision between two classes (no label, no probability); store its coefficients in a JSON file "
-            "and say there where Yes begins (cutoff)"
+            "it gives no decision between two classes (no label, no probability) or among more; store its coefficients in a "
+            "JSON file and say there where Yes begins (cutoff)"
         )
     notes.append("it gives scores only; Yes is where the score reaches 0, or that of the second class the first's")
     return _model(
@@ -116,11 +127,9 @@ def decide(outputs: Sequence[Value], features: tuple[str, ...] | None) -> tuple[
 def _implied(curves: Sequence[Curve]) -> Affine:
     """The score behind probabilities: of Yes alone, or of both classes that add up to one."""
     columns = [picked(_table(curve.score), np.array([k])) for curve in curves for k in range(curve.width)]
-    if len(columns) == 1 or (len(columns) == 2 and _equal(columns[0], _minus(columns[1]))):
+    if len(columns) == 1 or (len(columns) == 2 and equal(columns[0], _minus(columns[1]))):
         return columns[-1]
-    raise UnsupportedModel(
-        f"it gives {len(columns)} probabilities that are not those of one decision; only two classes are read"
-    )
+    raise UnsupportedModel(f"it gives {len(columns)} probabilities that are not those of one decision")
 
 
 def _model(
@@ -160,9 +169,4 @@ def _minus(affine: Affine) -> Affine:
 
 def _has(table: Affine, wanted: Affine) -> bool:
     """Whether one of the columns is the wanted one."""
-    return any(_equal(picked(_table(table), np.array([k])), wanted) for k in range(table.width))
-
-
-def _equal(one: Affine, other: Affine) -> bool:
-    same = one.width == other.width and bool(np.array_equal(one.constant, other.constant))
-    return same and not np.any((one.matrix - other.matrix).toarray())
+    return any(equal(picked(_table(table), np.array([k])), wanted) for k in range(table.width))

@@ -14,10 +14,14 @@ from overexplain.models.linear import logit
 from overexplain.models.onnx_graph import Node
 from overexplain.models.onnx_values import (
     Affine,
+    Choice,
     Curve,
     Decision,
+    Exponential,
     Named,
     Opaque,
+    Shares,
+    Total,
     Value,
     added,
     as_affine,
@@ -26,6 +30,7 @@ from overexplain.models.onnx_values import (
     multiplied,
     negated,
     picked,
+    scores_of,
     shifted,
     stacked,
 )
@@ -41,11 +46,13 @@ def softmax(node: Node, values: Sequence[Value]) -> Sequence[Value]:
     return [_softmax_of(as_affine(values[0]))]
 
 
-def _softmax_of(pair: Affine) -> Curve:
-    """softmax(z₀, z₁) = (σ(z₀ − z₁), σ(z₁ − z₀))."""
-    if pair.width != 2 or pair.flat:
-        raise UnsupportedModel(f"{pair.width} classes are told apart; only two are read")
-    first, second = picked(pair, np.array([0])), picked(pair, np.array([1]))
+def _softmax_of(table: Affine) -> Curve | Shares:
+    """softmax(z₀, z₁) = (σ(z₀ − z₁), σ(z₁ − z₀)); for more classes there is no such form."""
+    if table.width < 2:
+        raise UnsupportedModel("the softmax of one score alone is always 1")
+    if table.width > 2:
+        return Shares(table, softmax=True)
+    first, second = picked(table, np.array([0])), picked(table, np.array([1]))
     score = added(second, negated(first))
     return Curve(stacked([negated(score), score]))
 
@@ -53,39 +60,95 @@ def _softmax_of(pair: Affine) -> Curve:
 def argmax(node: Node, values: Sequence[Value]) -> Sequence[Value]:
     if node.attributes.get("axis", 0) not in (1, -1):
         raise UnsupportedModel("it compares cases with one another (axis 0)")
-    value = values[0]
-    scores = value.score if isinstance(value, Curve) else as_affine(value)
-    if scores.width != 2:
-        raise UnsupportedModel(f"{scores.width} classes are told apart; only two are read")
-    return [Decision(contrast(scores))]
+    table = values[0] if isinstance(values[0], (Curve, Shares)) else as_affine(values[0])
+    return [_largest(table, node.attributes.get("select_last_index", 0))]
+
+
+def _largest(
+    table: Affine | Curve | Shares, last: int = 0, classes: tuple[Any, ...] | None = None
+) -> Decision | Choice:
+    """Which column is the largest, by its number or by the name of its class."""
+    scores = scores_of(table)
+    if classes is None:
+        classes = tuple(range(scores.width))
+    if scores.width < 2:
+        raise UnsupportedModel("the largest of one score alone is always the same")
+    if scores.width == 2:
+        return Decision(contrast(scores), (classes[0], classes[1]))
+    if last:
+        raise UnsupportedModel("where scores tie it takes the last class, not the first (select_last_index)")
+    return Choice(table, classes)
 
 
 def zip_map(node: Node, values: Sequence[Value]) -> Sequence[Value]:
     value = values[0]
-    if not isinstance(value, (Affine, Curve)) or value.width != 2:
-        raise UnsupportedModel("it names scores of more or less than two classes; only two are read")
-    return [Named(value, _classes(node, ("classlabels_strings", "classlabels_int64s")))]
+    if isinstance(value, Opaque):
+        return [value]
+    classes = _classes(node, ("classlabels_strings", "classlabels_int64s"))
+    if not isinstance(value, (Affine, Curve, Shares)) or scores_of(value).width != len(classes):
+        raise UnsupportedModel(f"it has names for {len(classes)} classes, and not a score for each")
+    return [Named(value, classes)]
 
 
 def normalizer(node: Node, values: Sequence[Value]) -> Sequence[Value]:
     value = values[0]
-    if node.attributes.get("norm", "MAX") == "L1" and isinstance(value, Curve) and value.adds_to_one:
-        return [value]
+    if node.attributes.get("norm", "MAX") == "L1":
+        if isinstance(value, Shares) or (isinstance(value, Curve) and value.adds_to_one):
+            return [value]
+        if isinstance(value, Curve) and value.width > 2:
+            return [Shares(value.score, softmax=False)]
     raise UnsupportedModel("rows are divided by their length, which is not linear")
 
 
 def absolute(_: Node, values: Sequence[Value]) -> Sequence[Value]:
-    if not isinstance(values[0], Curve):
+    if not isinstance(values[0], (Curve, Shares)):
         raise UnsupportedModel("absolute values are taken, which is not linear")
     return [values[0]]  # probabilities are not negative
 
 
-def sum_of_probabilities(node: Node, values: Sequence[Value]) -> Sequence[Value]:
+def row_sum(node: Node, values: Sequence[Value]) -> Sequence[Value]:
     value = values[0]
     axes = node.attributes["axes"] if "axes" in node.attributes else as_constant(values[1])
-    if not isinstance(value, Curve) or not value.adds_to_one or axes.ravel().tolist() not in ([1], [-1]):
-        raise UnsupportedModel("only the two probabilities of one decision can be added up")
-    return [np.ones((1, 1))]
+    if axes.ravel().tolist() not in ([1], [-1]) or not isinstance(value, (Affine, Curve, Shares)):
+        raise UnsupportedModel("only the scores or probabilities of each case can be added up")
+    if isinstance(value, Shares) or (isinstance(value, Curve) and value.adds_to_one):
+        return [np.ones((1, 1))]
+    if value.width < 2 or node.attributes.get("keepdims", 1) != 1:
+        raise UnsupportedModel("the sums of the cases are put into a list, which mixes them")
+    return [Total(value)]
+
+
+def exponential(_: Node, values: Sequence[Value]) -> Sequence[Value]:
+    return [Exponential(as_affine(values[0]))]
+
+
+def reciprocal(_: Node, values: Sequence[Value]) -> Sequence[Value]:
+    value = values[0]
+    if not isinstance(value, Exponential) or value.plus != 1:
+        raise UnsupportedModel("it divides by a result that depends on the inputs, which is not linear")
+    return [Curve(negated(value.score))]  # 1 / (1 + exp(−z)) = σ(z)
+
+
+def arithmetic(node: Node, left: Value, right: Value) -> Value:
+    """What keeps probabilities such: 1 − σ(z) = σ(−z), adding 0, dividing by their sum; and 1 + exp(z)."""
+    operator = node.operator
+    if operator == "Sub" and isinstance(left, np.ndarray) and isinstance(right, Curve) and np.all(left == 1):
+        return Curve(negated(right.score))
+    if isinstance(right, np.ndarray):
+        if operator in ("Div", "Mul") and isinstance(left, (Curve, Shares)) and np.all(right == 1):
+            return left
+        flat = isinstance(left, (Curve, Exponential)) and left.score.flat
+        if operator == "Add" and right.size == 1 and right.ndim <= (1 if flat else 2):
+            if not np.any(right):
+                return left
+            if isinstance(left, Exponential) and left.plus == 0 and np.all(right == 1):
+                return replace(left, plus=1.0)
+    if operator == "Div" and isinstance(right, Total) and right.table is left:
+        if isinstance(left, Curve) and left.width > 2:
+            return Shares(left.score, softmax=False)
+        if isinstance(left, Affine):
+            return Opaque()  # a negative sum turns the order round
+    raise UnsupportedModel("probabilities, or sums of scores, are computed with, which is not linear")
 
 
 def compare(node: Node, values: Sequence[Value]) -> Sequence[Value]:
@@ -120,6 +183,8 @@ def _decision(value: Value, bound: NDArray[Any], greater: bool) -> Decision:
 
 def negation(_: Node, values: Sequence[Value]) -> Sequence[Value]:
     decision = values[0]
+    if isinstance(decision, np.ndarray) and decision.dtype == np.bool_:
+        return [~decision]
     if not isinstance(decision, Decision):
         raise UnsupportedModel("something that is no decision is negated")
     threshold = None if decision.threshold is None else 1 - decision.threshold
@@ -141,12 +206,15 @@ def linear_regressor(node: Node, values: Sequence[Value]) -> Sequence[Value]:
 
 
 def linear_classifier(node: Node, values: Sequence[Value]) -> Sequence[Value]:
-    """Labels and scores: a row of coefficients for each of two classes, or one for the second."""
+    """Labels and scores: a row of coefficients for each class, or of two classes one for the second."""
     classes = _classes(node, ("classlabels_strings", "classlabels_ints"))
-    table = as_affine(values[0])
-    rows = np.atleast_2d(node.attributes["coefficients"].reshape(-1, table.width))
-    if len(rows) not in (1, 2):
-        raise UnsupportedModel(f"it has {len(rows)} rows of coefficients; only two classes are read")
+    table, coefficients = as_affine(values[0]), node.attributes["coefficients"]
+    if len(coefficients) != len(classes) * table.width and (len(classes), len(coefficients)) != (2, table.width):
+        raise UnsupportedModel(
+            f"it has {len(coefficients)} coefficients for {len(classes)} classes and {table.width} columns, not a row for "
+            "each class"
+        )
+    rows = coefficients.reshape(-1, table.width)
     intercepts = node.attributes.get("intercepts", np.zeros(len(rows)))
     if len(intercepts) != len(rows):
         raise UnsupportedModel(f"it has {len(intercepts)} intercepts for {len(rows)} rows of coefficients")
@@ -156,11 +224,10 @@ def linear_classifier(node: Node, values: Sequence[Value]) -> Sequence[Value]:
         raise UnsupportedModel(f"its post_transform {transform[:30]!r} is not read; NONE, LOGISTIC and SOFTMAX are")
     if len(rows) == 1:  # what the score of the first class is, runtimes differ about; its probability they do not
         pair = stacked([negated(scores), scores])
-        return [Decision(scores, classes), Curve(pair) if transform == "LOGISTIC" else Opaque()]
-    if transform == "SOFTMAX":
-        probabilities = _softmax_of(scores)
-        return [Decision(picked(probabilities.score, np.array([1])), classes), probabilities]
-    return [Decision(contrast(scores), classes), Curve(scores) if transform == "LOGISTIC" else scores]
+        label = Decision(scores, (classes[0], classes[1]))
+        return [label, Curve(pair) if transform == "LOGISTIC" else Opaque()]
+    result = _softmax_of(scores) if transform == "SOFTMAX" else Curve(scores) if transform == "LOGISTIC" else scores
+    return [_largest(result, classes=classes), result]
 
 
 def support_vector_classifier(node: Node, values: Sequence[Value]) -> Sequence[Value]:
@@ -168,18 +235,21 @@ def support_vector_classifier(node: Node, values: Sequence[Value]) -> Sequence[V
     settings, table = node.attributes, as_affine(values[0])
     if settings.get("kernel_type", "LINEAR") != "LINEAR" or settings.get("post_transform", "NONE") != "NONE":
         raise UnsupportedModel("only kernel_type LINEAR without a post_transform is linear")
-    if len(settings.get("prob_a", ())) or len(settings["rho"]) != 1:
+    classes = _classes(node, ("classlabels_strings", "classlabels_ints"))
+    if len(classes) != 2 or len(settings["rho"]) != 1:
         raise UnsupportedModel(
-            "it has probabilities of its own or more than two classes; export it with probability=False"
+            f"every two of its {len(classes)} classes vote; read are classifiers with one score for each class"
         )
+    if len(settings.get("prob_a", ())):
+        raise UnsupportedModel("it has probabilities of its own; export it with probability=False")
     vectors = settings["support_vectors"].reshape(-1, table.width)
     first = shifted(multiplied(table, (settings["coefficients"] @ vectors)[:, None]), settings["rho"])
-    classes = _classes(node, ("classlabels_strings", "classlabels_ints"))
-    return [Decision(negated(first), classes), stacked([negated(first), first])]  # the scores come the other way round
+    label = Decision(negated(first), (classes[0], classes[1]))
+    return [label, stacked([negated(first), first])]  # the scores come the other way round
 
 
-def _classes(node: Node, names: Sequence[str]) -> tuple[Any, Any]:
-    labels = [label for name in names for label in node.attributes.get(name, [])]
-    if len(labels) != 2:
-        raise UnsupportedModel(f"it has {len(labels)} classes; only two are read")
-    return labels[0], labels[1]
+def _classes(node: Node, names: Sequence[str]) -> tuple[Any, ...]:
+    labels = tuple(label for name in names for label in node.attributes.get(name, []))
+    if len(labels) < 2:
+        raise UnsupportedModel(f"it names {len(labels)} classes; a classifier has at least two")
+    return labels

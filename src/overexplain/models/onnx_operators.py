@@ -15,8 +15,13 @@ from overexplain.models import onnx_decisions as decisions
 from overexplain.models.onnx_graph import Node
 from overexplain.models.onnx_values import (
     Affine,
+    Choice,
     Curve,
     Decision,
+    Exponential,
+    Opaque,
+    Shares,
+    Total,
     Value,
     added,
     as_affine,
@@ -29,8 +34,9 @@ from overexplain.models.onnx_values import (
     stacked,
 )
 
+_CURVED = (Curve, Shares, Exponential, Total)
 Operator = Callable[[Node, Sequence[Value]], Sequence[Value]]
-_FLOATS, _WHOLE_OR_TEXT = (1, 11), (2, 3, 5, 6, 7, 8, 9, 12, 13)
+_FLOATS, _TRUTH = (1, 11), 9
 
 
 def apply(node: Node, values: Sequence[Value]) -> Sequence[Value]:
@@ -60,8 +66,10 @@ def _cast(node: Node, values: Sequence[Value]) -> Sequence[Value]:
     value, to = values[0], node.attributes.get("to")
     if isinstance(value, np.ndarray):
         return [value.astype(np.float64) if to in _FLOATS and value.dtype.kind in "fiub" else value]
-    if isinstance(value, Decision) or to in _FLOATS:
+    if isinstance(value, (Decision, Choice)) or to in _FLOATS:
         return [value]
+    if isinstance(value, Total) and isinstance(value.table, Curve) and to == _TRUTH:
+        return [np.ones((1, 1), dtype=np.bool_)]  # a sum of probabilities is not 0
     raise UnsupportedModel("numbers are rounded on the way, which is not linear")
 
 
@@ -77,7 +85,7 @@ def _reshape(node: Node, values: Sequence[Value]) -> Sequence[Value]:
     if isinstance(value, np.ndarray):
         wanted = [value.shape[i] if size == 0 else int(size) for i, size in enumerate(shape.ravel())]
         return [value.reshape(wanted)]
-    if isinstance(value, Decision):
+    if isinstance(value, (Decision, Choice)):
         if math.prod(abs(int(size)) for size in shape.ravel()) > 1:
             raise UnsupportedModel("decisions are put into a table")
         return [value]
@@ -90,8 +98,10 @@ def _in_form(value: Value, shape: list[int]) -> Value:
         inner = _in_form(value.score, shape)
         assert isinstance(inner, Affine)
         return Curve(inner)
+    if isinstance(value, Opaque):
+        return value
     if not isinstance(value, Affine):
-        raise UnsupportedModel("named scores are reshaped")
+        raise UnsupportedModel("what is reshaped is no table of scores")
     if len(shape) == 2 and shape[0] in (-1, 0) and shape[1] in (value.width, -1 if shape[0] == 0 else value.width):
         return replace(value, flat=False)
     if shape in ([-1], [0]) and value.width == 1:
@@ -109,7 +119,7 @@ def _squeeze(node: Node, values: Sequence[Value]) -> Sequence[Value]:
     axes = node.attributes["axes"] if "axes" in node.attributes else as_constant(values[1])
     if axes.ravel().tolist() not in ([1], [-1]):
         raise UnsupportedModel("another axis than 1 is taken away or added")
-    if isinstance(values[0], Decision):
+    if isinstance(values[0], (Decision, Choice)):
         return [values[0]]
     return [_in_form(values[0], [-1] if node.operator == "Squeeze" else [-1, 1])]
 
@@ -153,8 +163,8 @@ def _arithmetic(node: Node, values: Sequence[Value]) -> Sequence[Value]:
     left, right = values
     if isinstance(left, np.ndarray) and isinstance(right, np.ndarray):
         return [_folded(node, left, right)]
-    if isinstance(left, Curve) or isinstance(right, Curve):
-        return [_curve_arithmetic(node, left, right)]
+    if isinstance(left, _CURVED) or isinstance(right, _CURVED):
+        return [decisions.arithmetic(node, left, right)]
     if node.operator in ("Add", "Sub"):
         if isinstance(right, np.ndarray):
             return [shifted(as_affine(left), right if node.operator == "Add" else -right)]
@@ -181,20 +191,6 @@ def _folded(node: Node, left: NDArray[Any], right: NDArray[Any]) -> NDArray[Any]
         return np.asarray(by_name[node.operator](np.asarray(left, np.float64), np.asarray(right, np.float64)))
 
 
-def _curve_arithmetic(node: Node, left: Value, right: Value) -> Value:
-    """1 − σ(z) = σ(−z), and dividing by a sum that is 1; nothing else keeps a sigmoid one."""
-    if node.operator == "Sub" and isinstance(left, np.ndarray) and isinstance(right, Curve) and np.all(left == 1):
-        return Curve(negated(right.score))
-    if (
-        node.operator in ("Div", "Mul")
-        and isinstance(left, Curve)
-        and isinstance(right, np.ndarray)
-        and np.all(right == 1)
-    ):
-        return left
-    raise UnsupportedModel("probabilities are computed with, which is not linear")
-
-
 def _negate(_: Node, values: Sequence[Value]) -> Sequence[Value]:
     value = values[0]
     return [-value if isinstance(value, np.ndarray) else negated(as_affine(value))]
@@ -212,14 +208,16 @@ def _constant_node(node: Node, _: Sequence[Value]) -> Sequence[Value]:
 
 def _gather(node: Node, values: Sequence[Value]) -> Sequence[Value]:
     table, indices = values[0], values[1]
-    if isinstance(table, np.ndarray) and isinstance(indices, Decision):  # the names of the classes
-        names = table.ravel()
-        if len(names) != 2 or indices.classes != (0, 1):
-            raise UnsupportedModel(f"a class is looked up among {len(names)}; only two classes are read")
-        return [replace(indices, classes=(names[0], names[1]))]
+    if isinstance(table, np.ndarray) and isinstance(indices, (Decision, Choice)):  # the names of the classes
+        names = tuple(table.ravel())
+        if indices.classes != tuple(range(len(names))):
+            raise UnsupportedModel(f"one of {len(indices.classes)} classes is looked up among {len(names)} names")
+        return [replace(indices, classes=names)]
     if node.operator == "Gather" and node.attributes.get("axis", 0) not in (1, -1):
         raise UnsupportedModel("it picks along another axis than 1, which drops cases")
     chosen = as_constant(indices)
+    if isinstance(table, (Shares, Opaque)):
+        return [Opaque()]
     if isinstance(table, Curve):
         return [Curve(picked(table.score, chosen))]
     return [picked(as_affine(table), chosen)]
@@ -233,6 +231,8 @@ def _slice(node: Node, values: Sequence[Value]) -> Sequence[Value]:
     if axes not in ([1], [-1]) or starts is None or ends is None or steps not in (None, [1]):
         raise UnsupportedModel("it cuts along another axis than 1, or in steps")
     value = values[0]
+    if isinstance(value, (Shares, Opaque)):
+        return [Opaque()]
     score = value.score if isinstance(value, Curve) else as_affine(value)
     kept = picked(score, np.arange(score.width)[starts[0] : ends[0]])
     return [Curve(kept) if isinstance(value, Curve) else kept]
@@ -263,7 +263,8 @@ OPERATORS: Final[dict[str, Operator]] = {
     "Squeeze": _squeeze, "Unsqueeze": _squeeze, "Concat": _concat, "Gather": _gather, "Slice": _slice,
     "Constant": _constant_node, "Gemm": _gemm, "MatMul": _matmul, "BatchNormalization": _batch_normalization,
     "Add": _arithmetic, "Sub": _arithmetic, "Mul": _arithmetic, "Div": _arithmetic, "Neg": _negate,
-    "Sqrt": _square_root, "Abs": decisions.absolute, "ReduceSum": decisions.sum_of_probabilities,
+    "Sqrt": _square_root, "Abs": decisions.absolute, "ReduceSum": decisions.row_sum,
+    "Exp": decisions.exponential, "Reciprocal": decisions.reciprocal,
     "Sigmoid": decisions.sigmoid, "Softmax": decisions.softmax, "ArgMax": decisions.argmax,
     "Not": decisions.negation, "Where": decisions.where,
     "Greater": decisions.compare, "GreaterOrEqual": decisions.compare, "Less": decisions.compare, "LessOrEqual": decisions.compare,

@@ -1,4 +1,4 @@
-"""What flows through a linear ONNX graph: affine functions of the input columns, their sigmoids, and decisions."""
+"""What flows through a linear ONNX graph: affine functions of the input columns, their probabilities, and decisions."""
 
 from __future__ import annotations
 
@@ -53,6 +53,32 @@ class Curve:
 
 
 @dataclass(frozen=True)
+class Shares:
+    """Probabilities of three or more classes that add up to one; in every row they are ordered as the scores z are.
+
+    softmax  True: exp(z) / Σ exp(z). False: σ(z) / Σ σ(z)
+    """
+
+    score: Affine
+    softmax: bool
+
+
+@dataclass(frozen=True)
+class Exponential:
+    """plus + exp(score) of every entry of an affine table: on the way to a sigmoid."""
+
+    score: Affine
+    plus: float = 0.0
+
+
+@dataclass(frozen=True)
+class Total:
+    """The sum of every row of a table."""
+
+    table: Affine | Curve
+
+
+@dataclass(frozen=True)
 class Decision:
     """One of two values: the second where margin > 0 (what is on the plane itself depends on who computes).
 
@@ -65,19 +91,27 @@ class Decision:
 
 
 @dataclass(frozen=True)
-class Named:
-    """Scores or probabilities of two named classes."""
+class Choice:
+    """One of three or more values, a column of the table each: that of the largest entry, of the first where they tie."""
 
-    scores: Affine | Curve
-    classes: tuple[Any, Any]
+    table: Affine | Curve | Shares
+    classes: tuple[Any, ...]
+
+
+@dataclass(frozen=True)
+class Named:
+    """Scores or probabilities of named classes."""
+
+    scores: Affine | Curve | Shares
+    classes: tuple[Any, ...]
 
 
 @dataclass(frozen=True)
 class Opaque:
-    """A result about which runtimes differ; it may be there as long as nothing depends on it."""
+    """A result that cannot be followed; it may be there as long as no decision depends on it."""
 
 
-Value = Affine | Curve | Decision | Named | Opaque | NDArray[Any]
+Value = Affine | Curve | Shares | Exponential | Total | Decision | Choice | Named | Opaque | NDArray[Any]
 
 
 def column(total: int, first: int, count: int) -> Affine:
@@ -129,7 +163,8 @@ def stacked(tables: Sequence[Affine]) -> Affine:
         raise UnsupportedModel("lists are put one after the other, which mixes the cases")
     _bounded(sum(table.matrix.nnz + table.width for table in tables))
     matrix = csr_array(vstack([table.matrix for table in tables], format="csr"))
-    return Affine(matrix, np.concatenate([table.constant for table in tables]))
+    constant = np.concatenate([table.constant for table in tables])
+    return Affine(matrix, constant, regression=any(table.regression for table in tables))
 
 
 def picked(affine: Affine, indices: NDArray[Any]) -> Affine:
@@ -166,6 +201,17 @@ def contrast(pair: Affine) -> Affine:
     return second if opposite(pair) else added(second, negated(first))
 
 
+def equal(one: Affine, other: Affine) -> bool:
+    """Whether two tables are the same."""
+    same = one.width == other.width and bool(np.array_equal(one.constant, other.constant))
+    return same and not np.any((one.matrix - other.matrix).data)
+
+
+def scores_of(table: Affine | Curve | Shares) -> Affine:
+    """The scores behind a table, which are ordered as its own entries are."""
+    return table if isinstance(table, Affine) else table.score
+
+
 def _aligned(affine: Affine, value: NDArray[Any]) -> tuple[Affine, FloatArray]:
     """(table, vector) after both were repeated as ONNX repeats them, if that keeps one row for each case."""
     value = np.asarray(value, dtype=np.float64)
@@ -189,6 +235,8 @@ def as_affine(value: Value) -> Affine:
     """The value, if it is a table of numbers."""
     if isinstance(value, Affine):
         return value
+    if isinstance(value, Opaque):
+        raise UnsupportedModel("it goes on with a result that cannot be followed, such as scores divided by their sum")
     raise UnsupportedModel(f"a table of numbers is needed, what comes in is a {type(value).__name__}")
 
 

@@ -5,14 +5,17 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from overexplain.errors import UnsupportedModel
 from overexplain.models.linear import LinearModel
 from overexplain.models.multiclass import MulticlassModel
 from overexplain.models.sandbox import LARGEST_FILE, Stored, read_in_child, read_multiclass_in_child
 from overexplain.models.sniff import read_bounded, shown
+
+_NOTE: Final = "a pickle was run, because it was allowed; keep the coefficient file instead (-o model.json)"
 
 
 def read_pickle(
@@ -26,12 +29,15 @@ def read_pickle(
     return stored_pickle(path, threshold, allow_pickle).model
 
 
-def read_multiclass_pickle(path: str | os.PathLike[str]) -> MulticlassModel:
+def stored_multiclass_pickle(path: str | os.PathLike[str]) -> Stored[MulticlassModel]:
     """The linear model of several classes (or of two) in a pickle or joblib file, which is run in a child process."""
-    return read_multiclass_in_child("pickle", read_bounded(path, LARGEST_FILE), path)
+    stored = read_multiclass_in_child("pickle", read_bounded(path, LARGEST_FILE), path)
+    return replace(stored, notes=(*stored.notes, _NOTE))
 
 
-def stored_pickle(path: str | os.PathLike[str], threshold: float | None = None, allow_pickle: bool = False) -> Stored:
+def stored_pickle(
+    path: str | os.PathLike[str], threshold: float | None = None, allow_pickle: bool = False
+) -> Stored[LinearModel]:
     """As `read_pickle`, with what there is to say about the file."""
     if not allow_pickle:
         raise UnsupportedModel(
@@ -39,8 +45,7 @@ def stored_pickle(path: str | os.PathLike[str], threshold: float | None = None, 
             f"If you trust the file, convert it once: {conversion(Path(os.fsdecode(path)))}"
         )
     stored = read_in_child("pickle", read_bounded(path, LARGEST_FILE), path, threshold)
-    note = "a pickle was run, because it was allowed; keep the coefficient file instead (-o model.json)"
-    return Stored(stored.model, (*stored.notes, note), stored.checked)
+    return replace(stored, notes=(*stored.notes, _NOTE))
 
 
 def conversion(path: Path) -> str:

@@ -19,7 +19,7 @@ import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Any, Final, Generic, Literal, TypeVar
 
 from overexplain.errors import InvalidInput, NotFinite, UnsupportedModel, ZeroNormal
 from overexplain.models.coefficients import from_entries
@@ -28,6 +28,7 @@ from overexplain.models.multiclass import MulticlassModel, multiclass_of
 from overexplain.models.sniff import shown
 
 Task = Literal["skops", "onnx", "pickle"]
+Model = TypeVar("Model", LinearModel, MulticlassModel)
 
 LARGEST_FILE: Final = 64 * 2**20
 """Bytes of a stored model; as float64 that is eight million coefficients."""
@@ -48,20 +49,22 @@ _LONGEST_MESSAGE = 1000
 
 
 @dataclass(frozen=True)
-class Stored:
+class Stored(Generic[Model]):
     """What a stored model turned out to be.
 
-    model    the linear model
+    model    the linear model, of Yes and No or of several classes
     notes    what its owner should know about how it was stored or read, in sentences
     checked  how it was compared with the original, in words; None: nothing to compare it with
     """
 
-    model: LinearModel
+    model: Model
     notes: tuple[str, ...] = field(default=())
     checked: str | None = None
 
 
-def read_in_child(task: Task, content: bytes, path: str | os.PathLike[str], threshold: float | None = None) -> Stored:
+def read_in_child(
+    task: Task, content: bytes, path: str | os.PathLike[str], threshold: float | None = None
+) -> Stored[LinearModel]:
     """The model in the bytes of the file at `path`, read by a child process.
 
     Raises an InvalidInput whose message starts with the path, whatever the child did.
@@ -72,14 +75,13 @@ def read_in_child(task: Task, content: bytes, path: str | os.PathLike[str], thre
         raise type(error)(f"{shown(path)}: {error}") from error.__cause__
 
 
-def read_multiclass_in_child(task: Task, content: bytes, path: str | os.PathLike[str]) -> MulticlassModel:
+def read_multiclass_in_child(task: Task, content: bytes, path: str | os.PathLike[str]) -> Stored[MulticlassModel]:
     """The model of several classes (or of two) in the bytes of the file at `path`, read by a child process."""
     try:
         answer = _answer(_run(task, content, None))
-        model, source = multiclass_of(answer.get("entries")), answer.get("source")
+        return _described(multiclass_of(answer.get("entries")), answer)
     except InvalidInput as error:
         raise type(error)(f"{shown(path)}: {error}") from error.__cause__
-    return replace(model, source=source[:_LONGEST_MESSAGE]) if isinstance(source, str) and source else model
 
 
 def _run(task: Task, content: bytes, threshold: float | None) -> bytes:
@@ -179,8 +181,12 @@ def _answer(written: bytes) -> Mapping[str, Any]:
     return answer
 
 
-def _stored(answer: Mapping[str, Any]) -> Stored:
-    model = from_entries(answer.get("entries"), None)
+def _stored(answer: Mapping[str, Any]) -> Stored[LinearModel]:
+    return _described(from_entries(answer.get("entries"), None), answer)
+
+
+def _described(model: Model, answer: Mapping[str, Any]) -> Stored[Model]:
+    """The model with what else the answer says, cut to a bearable length."""
     source, checked, notes = answer.get("source"), answer.get("checked"), answer.get("notes", [])
     if isinstance(source, str) and source:
         model = replace(model, source=source[:_LONGEST_MESSAGE])

@@ -146,15 +146,14 @@ def _pickle(content: bytes, threshold: float | None) -> dict[str, Any]:
 
 def _onnx(content: bytes, threshold: float | None) -> dict[str, Any]:
     from overexplain.models.coefficients import to_entries
+    from overexplain.models.linear import LinearModel
+    from overexplain.models.multiclass import to_entries as to_multiclass_entries
     from overexplain.models.onnx import open_onnx
 
     stored = open_onnx(content, threshold, raise_fence)
-    return {
-        "entries": to_entries(stored.model),
-        "source": stored.model.source,
-        "notes": stored.notes,
-        "checked": stored.checked,
-    }
+    model = stored.model
+    entries = to_entries(model) if isinstance(model, LinearModel) else to_multiclass_entries(model)
+    return {"entries": entries, "source": model.source, "notes": stored.notes, "checked": stored.checked}
 
 
 def _fitted(estimator: Any, threshold: float | None) -> dict[str, Any]:

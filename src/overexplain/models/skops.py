@@ -55,12 +55,12 @@ def read_skops(path: str | os.PathLike[str], threshold: float | None = None) -> 
     return stored_skops(path, threshold).model
 
 
-def read_multiclass_skops(path: str | os.PathLike[str]) -> MulticlassModel:
-    """The linear model of several classes (or of two) in a skops file. Needs the extra `skops`."""
+def stored_multiclass_skops(path: str | os.PathLike[str]) -> Stored[MulticlassModel]:
+    """The linear model of several classes (or of two) in a skops file, with what there is to say about the file."""
     return read_multiclass_in_child("skops", _checked(path), path)
 
 
-def stored_skops(path: str | os.PathLike[str], threshold: float | None = None) -> Stored:
+def stored_skops(path: str | os.PathLike[str], threshold: float | None = None) -> Stored[LinearModel]:
     """As `read_skops`, with what there is to say about the file."""
     return read_in_child("skops", _checked(path), path, threshold)
 

@@ -51,11 +51,16 @@ def print_inspected(found: Inspected, console: Console, saved: str | None = None
     lines += _groups(model)
     lines += _coefficients(model)
     lines.append(("offset", f"{model.hyperplane.offset:.6g}"))
-    lines.append(("checked", found.checked or "nothing to compare it with: the file is the model"))
-    lines += [("" if k else "note", plain(note)) for k, note in enumerate(found.notes)]
+    lines += how_read(found.checked, found.notes)
     if saved is not None:
         lines.append(("saved", plain(saved)))
     print_pairs(lines, console)
+
+
+def how_read(checked: str | None, notes: tuple[str, ...]) -> list[tuple[str, str]]:
+    """The lines on how the model was checked, and on what to keep in mind."""
+    lines = [("checked", plain(checked or "nothing to compare it with: the file is the model"))]
+    return lines + [("" if k else "note", plain(note)) for k, note in enumerate(notes)]
 
 
 def plain(text: str) -> str:

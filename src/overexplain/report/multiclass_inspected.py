@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from overexplain.models.multiclass import MulticlassModel
-from overexplain.report.inspected import kind_in_words, plain, short_name
+from overexplain.report.inspected import how_read, kind_in_words, plain, short_name
 from overexplain.report.terminal import print_pairs
 from overexplain.report.words import counted
 
@@ -28,6 +28,8 @@ class InspectedClasses:
     kind: str
     sha256: str
     model: MulticlassModel
+    notes: tuple[str, ...] = ()
+    checked: str | None = None
 
 
 def print_classes(found: InspectedClasses, console: Console, saved: str | None = None) -> None:
@@ -53,6 +55,7 @@ def print_classes(found: InspectedClasses, console: Console, saved: str | None =
         lines.append((f"  {short_name(str(name), _LONGEST)}", shown))
     if argmax.classes > MOST_CLASSES:
         lines.append(("", f"and {counted(argmax.classes - MOST_CLASSES, 'more class').replace('classs', 'classes')}"))
+    lines += how_read(found.checked, found.notes)
     if saved is not None:
         lines.append(("saved", plain(saved)))
     print_pairs(lines, console)
