@@ -65,6 +65,16 @@ def test_the_same_seed_gives_the_same_bytes_and_another_does_not(folder, tmp_pat
     assert texts[0] != texts[2]
 
 
+def test_more_answers_than_there_are_cases_are_not_passed_over_in_silence(folder, capsys) -> None:
+    assert audit(folder, "--answers", "1,5,5000", "--json") == 0
+    out, err = capsys.readouterr()
+    curves = AuditReport.from_json(out).curves
+    assert curves[0].answers == (1, 5)
+    assert (
+        err == f"note: 5,000 answers were not looked at: of this data at most {curves[0].askable} cases can be asked\n"
+    )
+
+
 def test_json_is_one_object_and_nothing_else(folder, capsys) -> None:
     assert audit(folder, "--json") == 0
     out, err = capsys.readouterr()

@@ -15,7 +15,7 @@ from overexplain.auditing.determining.evidence import Evidence
 from overexplain.cli.all_cases import Count, count_all, open_counted
 from overexplain.cli.dataset import read_sample
 from overexplain.cli.loading import load_any
-from overexplain.cli.main import GATE_FAILED
+from overexplain.cli.main import GATE_FAILED, say
 from overexplain.cli.output import bar, processors, write_texts
 from overexplain.cli.policy import Policy
 from overexplain.cli.proofs import refuse_used_folder, write_evidence
@@ -64,6 +64,7 @@ def run_audit(request: Request) -> int:
             workers=processors(cases.size),
             progress=show,
         )
+    _say_what_was_not_looked_at(report, request.policy.answers)
     if request.count is not None and dataset is not None:
         report = count_all(request.count, report, kept, dataset)
     if request.proofs is not None:
@@ -79,6 +80,14 @@ def run_audit(request: Request) -> int:
 def write_reports(report: AuditReport, paths: Sequence[Path]) -> None:
     """Write the report in the form that every name asks for; a reader sees the old file or the whole new one."""
     write_texts(paths, lambda path: render(report, path))
+
+
+def _say_what_was_not_looked_at(report: AuditReport, answers: Sequence[int] | None) -> None:
+    """A note if numbers of answers were asked for that no curve has, because there are not so many cases."""
+    most = max(curve.askable for curve in report.curves)
+    beyond = [n for n in answers or () if n > most]
+    if beyond:
+        say(f"note: {beyond[0]:,} answers were not looked at: of this data at most {most:,} cases can be asked")
 
 
 def _refuse_odd_files(request: Request) -> None:
