@@ -100,6 +100,50 @@ def test_more_classes_than_a_cycle_can_tie() -> None:
     assert np.array_equal(found.model.labels(points), model.labels(points))
 
 
+@dataclass
+class Generous:
+    """Rounds its own answers, corners of a class among them, to the class they were asked for."""
+
+    inner: ArgmaxOracle
+    answers: list[tuple[Any, int]] = field(default_factory=list)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.inner, name)
+
+    def explain(self, x: Any, target: int) -> Any:
+        answer = self.inner.explain(x, target)
+        if answer is not None:
+            self.answers.append((answer, target))
+        return answer
+
+    def classify(self, x: Any) -> Any:
+        near = [k for z, k in self.answers if np.abs(z - x).max() < 1e-13 * (1 + np.abs(z).max())]
+        return near[0] if near else self.inner.classify(x)
+
+
+@pytest.mark.parametrize("seed", [3, 27, 41, 45, 58])
+def test_a_corner_is_no_example_of_its_class(seed: int) -> None:
+    """Explanations towards a rare class end at its corner again and again, whose label is a matter of rounding."""
+    model = drawn(seed, 12, 4)
+    found = extract_multiclass(Generous(ArgmaxOracle(model, "l2")), rng=seed)
+    assert found.exact
+    reached = [k for k in range(12) if k not in found.unreached]
+    kept, true = (ArgmaxModel(m.weights[reached], m.intercepts[reached]) for m in (found.model, model))
+    assert kept.distance_to(true) < 1e-7
+    points = 3 * np.random.default_rng(seed).normal(size=(20_000, 4))
+    assert np.array_equal(found.model.labels(points), model.labels(points))
+
+
+def test_a_class_that_is_known_to_be_there_but_was_not_found() -> None:
+    """Nobody lands inside a cell of radius 1e-9; the service leads to it all the same, and the result says so."""
+    model = ArgmaxModel([[1.0, 0.1], [-0.5, 0.8], [-0.4, -0.9], [0.0, 0.0]], [0.0, 0.0, 0.0, 1e-9])
+    found = extract_multiclass(ArgmaxOracle(model, "l2"), rng=0)
+    assert found.unreached == (3,)
+    assert not found.exact
+    assert found.error_bound is None
+    assert any("explanations lead to the classes [3]" in note for note in found.assumptions)
+
+
 @pytest.mark.parametrize(
     "mechanism", [Mechanism(Weighted(l2, [1.0, 5.0, 0.3, 2.0])), Mechanism(Mahalanobis(np.eye(4) + 0.5))], ids=str
 )

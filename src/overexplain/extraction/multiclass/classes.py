@@ -20,6 +20,9 @@ WIDER = 8.0
 EXPLAINED = 5
 """So many explanations towards a class are asked for one that leads to a point with that label: ties may never have it."""
 
+AROUND = 5
+"""So many labels are asked around the mean of explanations, each ten times as close as the one before."""
+
 
 @dataclass
 class Found:
@@ -49,6 +52,11 @@ class Found:
     def missing(self) -> list[int]:
         """The classes not found."""
         return [k for k in range(self.talk.classes) if k not in self.points]
+
+    @property
+    def hinted(self) -> list[int]:
+        """The classes not found although explanations lead to them: they are small, or only ever tie with others."""
+        return sorted({target for _, target, _ in self.explained} - set(self.points))
 
     def draw(self, rng: np.random.Generator, radius: float = 1.0) -> FloatArray:
         """A random point, `radius` times as far out as usual, inside what may be asked."""
@@ -103,7 +111,8 @@ def _look_around(found: Found, rng: np.random.Generator) -> None:
 def _ask_for(found: Found, target: int, rng: np.random.Generator) -> None:
     """Ask for explanations towards a class that no random point has, and for labels behind and between them.
 
-    A class's points are convex: the mean of several explanations lies inside unless all lie on one side of it.
+    A class's points are convex: the mean of several explanations lies inside unless all lie on one side of it. Labels are asked
+    around it, never at it: where it is a corner of the class, its own label is a matter of rounding, and it no point to start from.
     """
     answers: list[FloatArray] = []
     x = found.points[found.classes[0]][0]
@@ -114,11 +123,12 @@ def _ask_for(found: Found, target: int, rng: np.random.Generator) -> None:
         found.explained.append((x, target, answer))
         answers.append(answer)
         step = answer - x
-        middle = np.mean(answers, axis=0)
         size = float(np.linalg.norm(step)) or float(np.linalg.norm(found.spread))
-        beside = rng.standard_normal(len(x)) * size / np.sqrt(len(x))
-        behind = [answer + step / 10, answer + step / 1000, answer + (step + beside) / 100]
-        for point in behind if len(answers) == 1 else [middle, *behind]:  # an answer alone is a corner of the class
+        beside = [rng.standard_normal(len(x)) * size / np.sqrt(len(x)) for _ in range(AROUND)]
+        middle = np.mean(answers, axis=0)
+        behind = [answer + step / 10, answer + step / 1000, answer + (step + beside[0]) / 100]
+        around = [middle + away / 10**power for power, away in enumerate(beside)] if len(answers) > 1 else []
+        for point in [*around, *behind]:
             if found.label(found.where.clip(point)) == target:
                 return
-        x = found.where.clip(middle + step + beside)  # from the other side
+        x = found.where.clip(middle + step + beside[0] / 2)  # from the other side

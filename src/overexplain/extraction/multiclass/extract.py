@@ -114,13 +114,17 @@ def _rebuilt(
     notes = ["answers are nearest points, to the last digits", *parts.notes]
     if found.missing:
         notes.append(f"nothing is known about the classes {found.missing}: no label ever said them")
+    if found.hinted:
+        notes.append(
+            f"explanations lead to the classes {found.hinted}, small ones, or never better than a tie: give examples= of them"
+        )
     return MulticlassExtraction(
         model=model,
         spent=talk.spent,
         facets=parts.pairs,
         method=parts.method,
         assumptions=tuple(notes),
-        exact=parts.open is None,
+        exact=parts.open is None and not found.hinted,
         error_bound=None if found.missing else parts.bound,
         unreached=tuple(found.missing),
         answers=tuple(talk.asked) if record else None,
