@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -18,6 +19,7 @@ from overexplain.log.dice.files import FLIPS, read_dice
 from overexplain.log.querylog import QueryLog, Status
 from overexplain.log.store.run import Outcome, Run
 from overexplain.log.summary import LogSummary
+from overexplain.oracles.degraded import Overshoot
 from overexplain.oracles.exact import ModelOracle
 from overexplain.report.logged import Checked, print_checked
 from overexplain.report.terminal import terminal
@@ -27,10 +29,10 @@ FEATURES = ("age", "income", "years at address", "debt")
 CLIENTS = ("ann", "bob\x1b[31m\u202e", "名" * 30, None)
 
 
-def answers(rows: int = 40) -> QueryLog:
+def answers(rows: int = 40, service: Any = None) -> QueryLog:
     """Decisions and explanations, a row a minute; some explanations are missing, some failed."""
     rng = np.random.default_rng(0)
-    service = ModelOracle(PLANE, "l1")
+    service = service or ModelOracle(PLANE, "l1")
     log = QueryLog(FEATURES, Mechanism("l1"))
     for i, x in enumerate(rng.normal(size=(rows, 4)).round(3)):
         about = {"client": CLIENTS[i % 4], "time": 1_700_000_000.0 + 60 * i}
@@ -337,6 +339,8 @@ def test_convert_to_dice_says_what_is_left_out(capsys) -> None:
 
 
 def test_a_mapping_says_what_the_outcomes_of_dice_mean(capsys) -> None:
+    # Behind the plane for sure: on it, to rounding, half of the answers would not have flipped.
+    answers(service=Overshoot(ModelOracle(PLANE, "l1"), 0.1)).save("march.jsonl")
     assert run(["log", "convert", "march.jsonl", "cfs.json"]) == 0
     capsys.readouterr()
     (plain,) = parsed(capsys, "check", "cfs.json", "--no-fit")["logs"]

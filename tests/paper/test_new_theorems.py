@@ -7,6 +7,7 @@ import pytest
 from scipy.spatial import ConvexHull
 
 import overexplain as ox
+from overexplain.geometry.norm import Face
 from overexplain.geometry.norms import Facets, GroupMax
 
 
@@ -82,6 +83,9 @@ def test_theorem_A_normal_cone(distance, p, tools, rng):
     for w in (distance.maximizer(tools.plane(p, rng).normal), rng.normal(size=p)):
         cone = distance.normal_cone(w)
         face = distance.dual.face(w)
+        if isinstance(distance, Facets):  # w is the corner that a solver found: its sides tie up to rounding only
+            reach = distance.facets @ w
+            face = Face.of_simplex(distance.facets[reach > reach.max() * (1 - 1e-9)])
         members = np.array([face.sample(rng) for _ in range(3 * p)])
         for a in members[:2]:
             assert a @ w == pytest.approx(tools.length(distance, w), rel=1e-9)

@@ -12,13 +12,14 @@ from numpy.typing import ArrayLike
 
 from overexplain.errors import DimensionMismatch, InvalidInput, ZeroNormal
 from overexplain.geometry.arrays import FloatArray, IntArray, as_point, as_point_or_rows, as_rows, frozen
+from overexplain.geometry.exact_sums import doubt, exact_sums
 from overexplain.geometry.hyperplane import Hyperplane
 
 
 @final
 @dataclass(frozen=True, eq=False, init=False)
 class ArgmaxModel:
-    """The class of x is argmax_k ``weights[k]·x + intercepts[k]``; where scores tie, the first of them.
+    """The class of x is argmax_k ``weights[k]·x + intercepts[k]``; where scores tie, without rounding, the first of them.
 
     Softmax regression and one-vs-rest classifiers decide like this. Nobody who sees only decisions can tell two models
     apart whose scores differ by a common linear function, or by one positive factor: `distance_to` knows no difference.
@@ -83,11 +84,28 @@ class ArgmaxModel:
 
     def label(self, x: ArrayLike) -> int:
         """The class of one point."""
-        return int(self._scaled_scores(as_point(x, self.dimension)).argmax())
+        point = as_point(x, self.dimension)
+        scores = self._scaled_scores(point)
+        first = np.flatnonzero(~(scores < scores.max() - self._doubt(point)))  # not a number counts as in doubt
+        if len(first) > 1:
+            exact = exact_sums(self.weights[first], point, self.intercepts[first])
+            return int(first[exact.index(max(exact))])
+        return int(first[0])
 
     def labels(self, X: ArrayLike) -> IntArray:
         """The classes of all rows."""
-        return np.asarray(self._scaled_scores(as_rows(X, self.dimension)).argmax(axis=1), dtype=np.int64)
+        rows = as_rows(X, self.dimension)
+        scores = self._scaled_scores(rows)
+        labels = np.asarray(scores.argmax(axis=1), dtype=np.int64)
+        second, best = np.partition(scores, -2, axis=1)[:, -2:].T
+        for i in np.flatnonzero(~(second < best - self._doubt(rows))):
+            labels[i] = self.label(rows[i])
+        return labels
+
+    def _doubt(self, points: FloatArray) -> float:
+        """How far the difference of two scaled scores may be off by rounding."""
+        weights, intercepts = self._scaled
+        return 2 * doubt(float(np.abs(weights).sum(axis=1).max()), points, float(np.abs(intercepts).max()))
 
     def plane(self, first: int, second: int) -> Hyperplane:
         """The plane between two classes: Yes where `second` beats or ties `first`; ZeroNormal if their weights are equal."""

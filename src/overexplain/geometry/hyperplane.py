@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from overexplain.errors import DimensionMismatch, ZeroNormal
 from overexplain.geometry.arrays import FloatArray, as_point, as_point_or_rows, as_rows, frozen
+from overexplain.geometry.exact_sums import doubt, exact_sums
 
 YES: Final = 1
 NO: Final = -1
@@ -20,6 +21,8 @@ NO: Final = -1
 @dataclass(frozen=True, eq=False, init=False)
 class Hyperplane:
     """Yes (+1) where ``normal·x ≥ offset``, No (−1) elsewhere: h(x) in the paper, with (a, b) = (normal, offset).
+
+    Labels are those of the numbers as they stand, without rounding, on the plane, too.
 
     >>> plane = Hyperplane([2.0, -1.0], 3.0)
     >>> plane.label([3.0, 0.0]), plane.label([0.0, 0.0])
@@ -59,10 +62,17 @@ class Hyperplane:
     def _exponent(self) -> int:
         return int(np.frexp(np.abs(self.normal).max())[1])
 
-    def _scaled_margin(self, x: FloatArray) -> Any:
+    @cached_property
+    def _scaled(self) -> tuple[FloatArray, float, float]:
         # Divided by a power of two, which costs no digit: normal·x then overflows only where x itself nearly does.
-        with np.errstate(over="ignore", invalid="ignore"):
-            return x @ np.ldexp(self.normal, -self._exponent) - np.ldexp(self.offset, -self._exponent)
+        with np.errstate(over="ignore", under="ignore"):
+            normal = np.ldexp(self.normal, -self._exponent)
+            return normal, float(np.ldexp(self.offset, -self._exponent)), float(np.abs(normal).sum())
+
+    def _scaled_margin(self, x: FloatArray) -> Any:
+        normal, offset, _ = self._scaled
+        with np.errstate(over="ignore", invalid="ignore", under="ignore"):
+            return x @ normal - offset
 
     def margin(self, x: ArrayLike) -> Any:
         """normal·x − offset for a point (a float) or for rows (an array)."""
@@ -73,11 +83,22 @@ class Hyperplane:
 
     def label(self, x: ArrayLike) -> int:
         """+1 (Yes) or −1 (No) for one point."""
-        return YES if self._scaled_margin(as_point(x, self.dimension)) >= 0 else NO
+        point = as_point(x, self.dimension)
+        margin = float(self._scaled_margin(point))
+        _, offset, size = self._scaled
+        if not abs(margin) > doubt(size, point, offset):  # not a number counts as in doubt
+            margin = exact_sums(self.normal[None], point, np.array([-self.offset]))[0]
+        return YES if margin >= 0 else NO
 
     def labels(self, X: ArrayLike) -> NDArray[np.int8]:
         """The labels of all rows."""
-        return np.where(self._scaled_margin(as_rows(X, self.dimension)) >= 0, YES, NO).astype(np.int8)
+        rows = as_rows(X, self.dimension)
+        margins = self._scaled_margin(rows)
+        _, offset, size = self._scaled
+        labels = np.where(margins >= 0, YES, NO).astype(np.int8)
+        for i in np.flatnonzero(~(np.abs(margins) > doubt(size, rows, offset))):
+            labels[i] = self.label(rows[i])
+        return labels
 
     def flipped(self) -> Hyperplane:
         """The same plane with Yes and No exchanged (but for the plane itself, which stays Yes)."""

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from overexplain.errors import InvalidInput, NotFinite
 from overexplain.geometry.arrays import FloatArray, as_generator, as_point_or_rows
-from overexplain.geometry.hyperplane import NO, YES, Hyperplane
+from overexplain.geometry.hyperplane import Hyperplane
 from overexplain.geometry.mechanism import Mechanism
 from overexplain.models.linear import LinearModel
 
@@ -95,10 +95,8 @@ class ModelOracle:
         """The nearest point on the other side of the plane, with the whole robustness ball if there is one."""
         points = as_point_or_rows(x, self.dimension)
         with np.errstate(over="ignore", invalid="ignore"):
-            # The arithmetic of `classify`: both must see x on the same side.
-            margins = self._plane._scaled_margin(points)
-            gap, labels = -margins / self._length, np.where(margins >= 0, YES, NO)
-            distance = gap - labels * self._reach
+            # `classify` and this must see x on the same side.
+            distance = -self._plane._scaled_margin(points) / self._length - self.classify(points) * self._reach
             if points.ndim == 1:
                 answers = np.asarray(points + distance * self._draw())
             else:
