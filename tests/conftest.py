@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -14,6 +15,10 @@ settings.register_profile(
     "overexplain", deadline=None, derandomize=not SOAK, database=None, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.load_profile("overexplain")
+
+# A shell that starts the tests in the background lets them ignore Ctrl-C, and all they start: what it does could not be tested.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.hookimpl(trylast=True)

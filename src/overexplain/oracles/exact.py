@@ -88,15 +88,14 @@ class ModelOracle:
 
     def classify(self, x: ArrayLike) -> Any:
         """+1 (Yes) or −1 (No): an int for a point, an int8 array for rows."""
-        points = as_point_or_rows(x, self.dimension)
-        return self._plane.label(points) if points.ndim == 1 else self._plane.labels(points)
+        return self._side(as_point_or_rows(x, self.dimension))
 
     def explain(self, x: ArrayLike) -> FloatArray:
         """The nearest point on the other side of the plane, with the whole robustness ball if there is one."""
         points = as_point_or_rows(x, self.dimension)
         with np.errstate(over="ignore", invalid="ignore"):
             # `classify` and this must see x on the same side.
-            distance = -self._plane._scaled_margin(points) / self._length - self.classify(points) * self._reach
+            distance = -self._plane._scaled_margin(points) / self._length - self._side(points) * self._reach
             if points.ndim == 1:
                 answers = np.asarray(points + distance * self._draw())
             else:
@@ -107,6 +106,9 @@ class ModelOracle:
                 "an explanation would be too far away for float64; scale the features or the model's offset"
             )
         return answers
+
+    def _side(self, points: FloatArray) -> Any:
+        return self._plane.label(points) if points.ndim == 1 else self._plane.labels(points)
 
     def _draw(self) -> FloatArray:
         return self._direction if self._face is None else self._face.sample(self._rng)
