@@ -179,3 +179,61 @@ def test_a_declared_radius_that_leaves_no_room_is_refuted(distance: str) -> None
         kept = ox.ModelOracle(model, ox.Mechanism(distance, robustness=robustness, radius=1.0))
         for start in ([0.0, 0.0, 0.0], [0.5, 0.0, 0.0]):
             assert ox.extract(kept, strategy="cone", start=start, rng=0).hyperplane.is_equivalent(model)
+
+
+BOXED = {"plain": lambda oracle: oracle, "rounded": lambda oracle: ox.Rounded(oracle, 5)}
+
+
+def honest(found: ox.Extraction, truth: ox.Hyperplane) -> bool:
+    return found.error_bound is None or found.hyperplane.angle_to(truth) <= found.error_bound
+
+
+@pytest.mark.parametrize("kind", list(BOXED))
+@pytest.mark.parametrize("distance", ["l1", "l2", "linf"])
+def test_questions_on_the_wall_of_a_box(distance: str, kind: str) -> None:
+    """A feature that cannot move because it is at its limit already is cut off as much as one that moves up to it."""
+    for seed in range(8):
+        rng = np.random.default_rng(seed)
+        normal = rng.normal(size=4)
+        truth = ox.Hyperplane(normal, float(normal @ rng.uniform(0.2, 0.8, 4)))
+        service = BOXED[kind](ox.Boxed(ox.ModelOracle(truth, distance), 0.0, 1.0))
+        for start in (np.zeros(4), None):
+            found = ox.extract(service, start=start, accuracy=1e-3, rng=seed)
+            assert found.error_bound is not None
+            assert honest(found, truth)
+        for budget in (6, 25, 40):
+            try:
+                found = ox.extract(service, budget=budget, accuracy=1e-3, rng=seed)
+            except ox.BudgetExhausted as end:
+                assert end.found is None or honest(end.found, truth)
+            else:
+                assert honest(found, truth)
+
+
+def test_a_box_is_noticed_without_a_record() -> None:
+    truth = ox.Hyperplane([2.0, 1.0, 3.0], 5.0)
+    service = ox.Boxed(ox.ModelOracle(truth, "l1"), 0.0, 1.2)
+    found = ox.extract(service, start=[0.1, 0.1, 0.1], record=False, rng=0)
+    assert found.hyperplane.angle_to(truth) <= found.error_bound < 1e-6
+    assert "end at a limit of the inputs" in found.assumptions[0]
+
+
+@pytest.mark.parametrize("strategy", ["cone", "points"])
+def test_a_fixed_strategy_refuses_answers_that_a_box_cut_off(strategy: str) -> None:
+    service = ox.Boxed(ox.ModelOracle(ox.Hyperplane([2.0, 1.0, 3.0], 5.0), "l2"), 0.0, 1.2)
+    with pytest.raises(ox.BrokenPromise, match="end at a limit of the inputs"):
+        ox.extract(service, strategy=strategy, start=[1.2, 0.0, 0.3], rng=0)
+
+
+@pytest.mark.parametrize("size", [1.0, 100.0, 3e4])
+def test_float32_answers_of_any_size_are_seen(size: float) -> None:
+    """From 8 on, every float32 is a multiple of 2^-20, as short binary fractions are."""
+    for seed in range(10):
+        rng = np.random.default_rng(seed)
+        level = size * float(rng.uniform(0.8, 1.2))
+        line = ox.Float32(ox.ModelOracle(ox.Hyperplane([1.0], level), "l1"), published=UNKNOWN)
+        found = ox.extract(line, rng=seed)
+        assert found.offset_bound is None or abs(found.hyperplane.offset - level) <= found.offset_bound
+        for distance in ("l1", "l2", "linf"):
+            truth = ox.Hyperplane(rng.normal(size=3), level)
+            assert honest(ox.extract(ox.Float32(ox.ModelOracle(truth, distance)), rng=seed), truth)

@@ -9,8 +9,8 @@ import numpy as np
 from overexplain.errors import BrokenPromise
 from overexplain.extraction.job import Job
 from overexplain.extraction.result import Extraction
+from overexplain.extraction.session import Session
 from overexplain.geometry.arrays import FloatArray, IntArray
-from overexplain.geometry.domain import Domain
 from overexplain.geometry.hyperplane import NO, YES, Hyperplane
 from overexplain.geometry.mechanism import Mechanism
 from overexplain.geometry.norm import FLOAT64_ANSWER, SMALLEST
@@ -126,16 +126,21 @@ def _named(rows: IntArray) -> str:
     return ", ".join(map(str, rows[:NAMED].tolist())) + (" …" if len(rows) > NAMED else "")
 
 
-def clipped(log: QueryLog | None, domain: Domain | None) -> str | None:
-    """Which answers end at a limit of the published domain, in a sentence: the distance alone does not explain those."""
-    if log is None or domain is None or not len(log.explained):
+def clipped(session: Session) -> str | None:
+    """Which answers end at a limit of the published domain, in a sentence: the distance alone does not explain those.
+
+    So may an answer that stays at a limit its question lay on, which it could not pass.
+    """
+    if not session.at_limit:
         return None
-    rows = log.explained
-    answers, questions = log.explanations[rows], log.points[rows]
-    cut = (((answers <= domain.low) | (answers >= domain.high)) & (answers != questions)).any(axis=1)
-    if not cut.any():
-        return None
+    rows = np.array(session.at_limit, dtype=np.int64)
     return (
-        f"{int(cut.sum())} of {len(rows)} answers end at a limit of the inputs that the service takes (log rows "
-        f"{_named(rows[cut])}): they are the nearest points inside the limits only"
+        f"{len(rows)} of {session.spent.explanations} answers end at a limit of the inputs that the service takes (log rows "
+        f"{_named(rows)}): they are the nearest points inside the limits only"
     )
+
+
+def refuse_clipped(session: Session) -> None:
+    """Raise BrokenPromise if answers end at a limit of the published domain."""
+    if (cut := clipped(session)) is not None:
+        raise BrokenPromise(cut, fact="Steepest", rows=tuple(session.at_limit))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,7 @@ from overexplain.errors import (
     NoExplanation,
     OverexplainError,
 )
-from overexplain.extraction.confirm import clipped
+from overexplain.extraction.confirm import clipped, refuse_clipped
 from overexplain.extraction.constrained.approach import extract_by_approach
 from overexplain.extraction.constrained.revealed import extract_by_revealed
 from overexplain.extraction.constrained.slices import extract_by_slices
@@ -117,6 +118,8 @@ def extract(
     with nothing_lost(lambda: session.log):
         try:
             found = _auto(job, wanted) if strategy == "auto" else _NAMED[strategy](job, wanted)
+            if strategy in NEAREST:
+                refuse_clipped(session)
         except BudgetExhausted as end:
             end.found = _at_the_end(session, end.found)
             raise
@@ -128,6 +131,8 @@ def _at_the_end(session: Session, found: Extraction | None) -> Extraction | None
     with suppress(OverexplainError, ArithmeticError, ValueError, np.linalg.LinAlgError):
         if found is None or (found.error_bound or 0.0) >= math.pi / 2:  # labels that know nothing yet
             found = guessed(session) or found
+        if found is not None and found.exact and clipped(session) is not None:  # a theorem for answers without limits
+            found = replace(found, exact=False, error_bound=None, offset_bound=None)
         distance = None if session.mechanism is None else session.mechanism.distance
         return None if found is None else in_unit_of(distance, found)
     return None
@@ -154,13 +159,13 @@ def _auto(job: Job, wanted: float | None) -> Extraction:
             ways = tolerance_ways(job, mechanism, mechanism.distance)
             return cheapest(job, [*ways, *label_ways(job, explains=True)], [])
         found = _points(job, wanted) if mechanism.distance is None else _cone(job, wanted)
-        cut = clipped(session.log, session.domain)
+        cut = clipped(session)
         if cut is None:
             return found
     except (BrokenPromise, ExtractionFailed, NoExplanation) as broken:
         if isinstance(broken, ExtractionFailed) and not session.can_label:
             raise  # without labels a diagnosis finds no other way
-        cut = clipped(session.log, session.domain)
+        cut = clipped(session)
         if cut is None:
             return degrade(job, broken)
     return cheapest(job, [*approach_ways(job, mechanism), *label_ways(job, explains=True)], [cut])
@@ -284,3 +289,5 @@ _NAMED: dict[str, Callable[[Job, float | None], Extraction]] = {
     "lowd-meek": _lowd_meek,
 }
 STRATEGIES = ("auto", *_NAMED)
+NEAREST = ("cone", "points", "paper")
+"""Strategies for which answers must be the nearest points of all, not only of those inside some limits."""

@@ -14,7 +14,13 @@ from functools import partial
 import numpy as np
 
 from overexplain.errors import BrokenPromise, BudgetExhausted, ExtractionFailed, NoExplanation, OverexplainError
-from overexplain.extraction.confirm import refuse_contradictions, refuse_misplaced, refuse_wrong_level, unflipped
+from overexplain.extraction.confirm import (
+    refuse_clipped,
+    refuse_contradictions,
+    refuse_misplaced,
+    refuse_wrong_level,
+    unflipped,
+)
 from overexplain.extraction.constrained.approach import extract_by_approach, predict_approach
 from overexplain.extraction.constrained.revealed import extract_by_revealed, predict_revealed
 from overexplain.extraction.diagnosis.diagnose import diagnose_session
@@ -328,7 +334,13 @@ def tolerance_ways(job: Job, terms: Mechanism, norm: Norm) -> list[Way]:
     assert terms.tolerance
     away = far_out(job, terms.tolerance / float(norm.units(len(job.start)).min()))
     cost = 3 if norm.is_smooth else len(job.start) + 2
-    return [Way("the declared terms", cost, lambda: _by_cone_from(away, job, terms, norm), terms)]
+
+    def go() -> Extraction:
+        found = _by_cone_from(away, job, terms, norm)
+        refuse_clipped(job.session)
+        return found
+
+    return [Way("the declared terms", cost, go, terms)]
 
 
 def _by_cone_from(away: Job | None, job: Job, terms: Mechanism, norm: Norm) -> Extraction:

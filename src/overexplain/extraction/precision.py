@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from overexplain.geometry.arrays import FloatArray
+from overexplain.geometry.arrays import BoolArray, FloatArray
 from overexplain.geometry.norm import SMALLEST, UNIT_ROUNDOFF, Norm
 
 NEAR = 1e-5
@@ -13,6 +13,10 @@ NEAR = 1e-5
 _DISTINCT = 3
 """So many different numbers must lie on a decimal grid before it is believed: one or two do by chance (0.3, 1.5, …). No number of
 float64 has float32's digits by chance unless it is a short binary fraction."""
+
+
+_WRITTEN = 16
+"""So many binary digits a number has that somebody wrote down (0.5, 12.25, 4000.125); one in 250 of float32's has no more."""
 
 
 def answer_error(norm: Norm, tolerance: float | None, x: FloatArray, answer: FloatArray) -> float:
@@ -55,8 +59,6 @@ def visible_grid(answer: FloatArray) -> tuple[FloatArray, str | None]:
     with np.errstate(over="ignore"):
         scaled = answer * 2.0**20
     telling = np.unique(np.abs(answer[scaled != np.round(scaled)]))  # short binary fractions tell nothing
-    if len(telling) == 0:
-        return nothing
     for decimals in range(1, 9) if len(telling) >= _DISTINCT else ():
         # A grid as fine as float64 itself at this size would hold every number.
         coarse = 10.0**-decimals > 2.0**10 * np.spacing(np.abs(answer).max())
@@ -64,6 +66,13 @@ def visible_grid(answer: FloatArray) -> tuple[FloatArray, str | None]:
             return np.full(len(answer), 10.0**-decimals), f"{decimals} decimal{'s' * (decimals > 1)}"
     with np.errstate(over="ignore", under="ignore"):
         single = answer.astype(np.float32)
-    if np.array_equal(single.astype(np.float64), answer):
+    if _is_telling(answer).any() and np.array_equal(single.astype(np.float64), answer):
         return np.spacing(np.abs(single)).astype(np.float64), "float32"
     return nothing
+
+
+def _is_telling(numbers: FloatArray) -> BoolArray:
+    """Which numbers have more binary digits than people write, and are not whole: whether float32 holds them says something."""
+    with np.errstate(over="ignore"):
+        digits = np.ldexp(np.frexp(numbers)[0], _WRITTEN)
+    return np.asarray((digits != np.round(digits)) & (numbers != np.round(numbers)))

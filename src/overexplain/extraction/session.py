@@ -68,6 +68,7 @@ class Session:
         if self.domain is not None and not isinstance(self.domain, Domain):
             raise InvalidInput(f"an oracle's domain is a Domain or None, got {self.domain!r}")
         self.log = QueryLog(mechanism=self.mechanism) if record else None
+        self.at_limit: list[int] = []  # rows whose answer ends at a limit of the domain
         self.spent = Spent()
         self.planned: int | None = None
         self.bound: float | None = None
@@ -116,6 +117,7 @@ class Session:
             raise
         if self.log is not None:
             self.log.add_explanation(x, answer)
+        self._look_for_limits(answer)
         return answer
 
     def attempt(self, x: FloatArray) -> Reply:
@@ -133,7 +135,19 @@ class Session:
         if self.log is not None:
             failed = Status.FAILED if reply.failure in ("exception", "wrong shape", "not numbers") else None
             self.log.add_explanation(x, reply.answer, status=failed)
+        self._look_for_limits(reply.answer)
         return reply
+
+    def _look_for_limits(self, answer: FloatArray | None) -> None:
+        if answer is None or self.domain is None:
+            return
+        low, high = self.domain.low, self.domain.high
+        terms = self.mechanism
+        near: Any = 0.0
+        if terms is not None and terms.tolerance:  # rounding may have moved it off the limit again
+            near = terms.tolerance / (1.0 if terms.distance is None else terms.distance.units(self.dimension))
+        if ((answer <= low + near) | (answer >= high - near)).any():
+            self.at_limit.append(self.row)
 
     def answer(self, x: FloatArray) -> FloatArray:
         """The explanation of x; NoExplanation if the service has none."""
