@@ -441,3 +441,34 @@ def test_boundaries_that_do_not_close_are_a_broken_promise() -> None:
     facets = [facet(model, 0, 1, rng), facet(model, 1, 2, rng), facet(drawn(1, 3, 4), 2, 0, rng)]
     with pytest.raises(BrokenPromise, match="do not close"):
         solve_scales(facets, [0, 1, 2])
+
+
+def test_an_accuracy_of_a_model_with_classes_that_nobody_gets_cannot_be_proved() -> None:
+    model = ArgmaxModel([[1.0, 0.0], [0.0, 1.0], [-1.0, -1.0], [0.0, 0.0]], [0.0, 0.3, 0.1, -9.0])
+    for name in ("l2", "l1"):
+        with pytest.raises(ExtractionFailed, match=r"nothing is known about the classes \[3\]"):
+            extract_multiclass(ArgmaxOracle(model, name), accuracy=1e-2, rng=0)
+
+
+@pytest.mark.parametrize("size", [1e-17, 1e-6, 1e6])
+def test_a_class_that_nobody_gets_costs_no_digits(size: float) -> None:
+    level = size * np.array([0.0, 0.3, 0.1, -9.0])
+    model = ArgmaxModel([[1.0, 0.0], [0.0, 1.0], [-1.0, -1.0], [0.0, 0.0]], level)
+    points = size * np.random.default_rng(0).normal(size=(1000, 2))
+    found = extract_multiclass(ArgmaxOracle(model, "l2"), examples=points, rng=0)
+    assert found.unreached == (3,)
+    assert np.array_equal(found.model.labels(points), model.labels(points))
+
+
+@pytest.mark.parametrize("name", ["l1", "l2", "linf"])
+def test_corners_at_the_origin_of_large_data_accuse_nobody(name: str) -> None:
+    """An answer at 0 to a question of size 1e12 is not at 0 to the last digit."""
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        model = ArgmaxModel(rng.normal(size=(3, 2)), np.zeros(3))
+        examples = 1e12 * rng.normal(size=(60, 2))
+        try:
+            found = extract_multiclass(ArgmaxOracle(model, name), examples=examples, rng=seed)
+        except ExtractionFailed:
+            continue  # all boundaries meet in one point: they need not tie the scores
+        assert np.array_equal(found.model.labels(examples), model.labels(examples))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from overexplain.errors import BrokenPromise
@@ -24,9 +26,16 @@ def confirm(talk: Conversation, model: ArgmaxModel, unreached: list[int], bound:
     said = np.array([asked.answer if asked.target is None else asked.target for _, asked in kept], dtype=np.int64)
     scores = model.scores(points)
     behind = scores.max(axis=1) - scores[np.arange(len(said)), said]
-    length = float(np.linalg.norm(np.column_stack([model.weights, model.intercepts])))
-    share = (UNBOUNDED if bound is None else 4 * bound) + 8 * FLOAT64_ANSWER
-    allowed = share * length * np.sqrt(1 + (points * points).sum(axis=1))
+    weights, intercepts = float(np.linalg.norm(model.weights)), float(np.linalg.norm(model.intercepts))
+    length = math.hypot(weights, intercepts)
+    sizes = np.linalg.norm(points, axis=1)
+    # An answer is as exact as its question is large: a corner at 0 that was asked for from far away is not at 0.
+    asked_from = np.linalg.norm([asked.x for _, asked in kept], axis=1)
+    allowed = 8 * FLOAT64_ANSWER * (weights * (sizes + asked_from) + intercepts)
+    if bound is None:
+        allowed += UNBOUNDED * (weights * (sizes + float(np.median(asked_from))) + intercepts)
+    else:  # the angle between all numbers of the two models
+        allowed += 4 * bound * length * np.hypot(1, sizes)
     worst = int((behind - allowed).argmax())
     if behind[worst] > allowed[worst]:
         row, asked = kept[worst]

@@ -14,7 +14,7 @@ from overexplain.extraction.multiclass.confirm import confirm
 from overexplain.extraction.multiclass.conversation import Conversation
 from overexplain.extraction.multiclass.planes import scores_by_points
 from overexplain.extraction.multiclass.result import MulticlassExtraction
-from overexplain.extraction.multiclass.scales import Rebuilt
+from overexplain.extraction.multiclass.scales import Rebuilt, is_enough
 from overexplain.extraction.multiclass.smooth import scores_by_facets
 from overexplain.extraction.paid import as_accuracy, nothing_lost
 from overexplain.geometry.argmax import ArgmaxModel
@@ -110,6 +110,12 @@ def _rebuilt(
         if parts.open is not None:  # the sizes that were chosen are wrong: nothing was promised about them
             raise ExtractionFailed(parts.open) from None
         raise
+    bound = None if found.missing else parts.bound
+    if accuracy is not None and not is_enough(bound, accuracy):
+        raise ExtractionFailed(
+            f"nothing is known about the classes {found.missing}, which no label ever said: an accuracy of {accuracy:g} cannot be "
+            "proved. Ask for none, or give examples= that have them"
+        )
     talk = found.talk
     notes = ["answers are nearest points, to the last digits", *parts.notes]
     if found.missing:
@@ -125,18 +131,21 @@ def _rebuilt(
         method=parts.method,
         assumptions=tuple(notes),
         exact=parts.open is None and not found.hinted,
-        error_bound=None if found.missing else parts.bound,
+        error_bound=bound,
         unreached=tuple(found.missing),
         answers=tuple(talk.asked) if record else None,
     )
 
 
 def _model(found: Found, parts: Rebuilt) -> ArgmaxModel:
-    """The model of all classes: one that was never found gets the row of another and an intercept that never wins."""
+    """The model of all classes: one that was never found gets the row of another and an intercept that never wins.
+
+    It loses by about what scores differ over the points asked, so that next to it no other intercept loses its digits.
+    """
     scores: FloatArray = np.zeros((found.talk.classes, found.talk.dimension + 1))
     scores[found.classes] = parts.scores
     first = scores[found.classes[0]]
     for k in found.missing:
         scores[k] = first
-        scores[k, -1] -= float(np.linalg.norm(parts.scores))
+        scores[k, -1] -= float(np.linalg.norm(parts.scores[:, :-1]) * np.linalg.norm(found.spread))
     return ArgmaxModel(scores[:, :-1], scores[:, -1]).centred()
