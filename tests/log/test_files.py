@@ -399,7 +399,7 @@ def test_parquet_columns_of_many_types() -> None:
         pa.table(
             {
                 "a": pa.array([1, 2], pa.uint8()),
-                "b": pa.array([Decimal("1.5"), Decimal("2.5")]),
+                "b": pa.array([Decimal("4.1"), Decimal("2.5")]),
                 "c": pa.array(np.array([0.5, 1.5], np.float16)),
                 "d": pa.array([True, False]),
                 "e": pa.array([1.0, 2.0]).dictionary_encode(),
@@ -413,7 +413,7 @@ def test_parquet_columns_of_many_types() -> None:
         "types.parquet",
     )
     log = read_log("types.parquet")
-    assert log.points.tolist() == [[1.0, 1.5, 0.5, 1.0, 1.0], [2.0, 2.5, 1.5, 0.0, 2.0]]
+    assert log.points.tolist() == [[1.0, 4.1, 0.5, 1.0, 1.0], [2.0, 2.5, 1.5, 0.0, 2.0]]
     assert log.labels.tolist() == [1, 0]
     assert log.clients.tolist() == ["ann", "bob"]
     assert log.times[0] == 1.5

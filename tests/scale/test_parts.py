@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from pathlib import Path
 
 import numpy as np
@@ -211,3 +212,11 @@ def test_blocks_depend_on_the_number_of_features_and_on_proofs_alone() -> None:
     assert [block_rows(p, proved=True) for p in (1, 3, 4096, 5000)] == [2048, 2048, 2048, 1024]
     assert [block_rows(p) for p in (1, 3, 128, 129, 5000)] == [65_536, 65_536, 65_536, 32_768, 1024]
     assert Part(7, 0, 1).name == "part-000007"
+
+
+def test_decimals_are_the_numbers_that_text_files_have(tmp_path: Path) -> None:
+    texts = [f"{i / 10:.1f}" for i in range(-50, 51)]
+    column = pa.array([Decimal(text) for text in texts], pa.decimal128(12, 1))
+    pq.write_table(pa.table({"a": column}), tmp_path / "a.parquet")
+    points, _, _ = read(open_dataset(tmp_path, ("a",), 1))
+    assert points[:, 0].tolist() == [float(text) for text in texts]

@@ -12,6 +12,7 @@ import numpy as np
 
 from overexplain.errors import InvalidInput, NotFinite
 from overexplain.geometry.arrays import FloatArray
+from overexplain.log.tables.parquet_tables import in_float64
 from overexplain.scale.columns import Raw
 
 BUFFER = 2**20
@@ -75,8 +76,9 @@ def floats(column: Any, name: str, path: str, place: Callable[[int], str]) -> Fl
     kinds = arrow.types
     if not (kinds.is_integer(column.type) or kinds.is_floating(column.type) or kinds.is_decimal(column.type)):
         raise InvalidInput(f"{path}: column {name!r} is {column.type}; it must hold numbers")
-    # A gap becomes NaN, to be found below; an integer past 2^53 is rounded, as it is in a CSV file.
-    values: FloatArray = np.asarray(column.cast(arrow.float64(), safe=False).to_numpy(zero_copy_only=False))
+    values: FloatArray = np.asarray(
+        in_float64(column).to_numpy(zero_copy_only=False)
+    )  # a gap becomes NaN, to be found below
     wrong = np.flatnonzero(~np.isfinite(values))
     if len(wrong):
         i = int(wrong[0])

@@ -77,6 +77,14 @@ def _table(batch: Any, wanted: list[str]) -> Table:
     return Table(wanted, batch.num_rows, lambda name: _Cells(name, batch.column(name)))
 
 
+def in_float64(column: Any) -> Any:
+    """A column of numbers as the nearest float64, which is what a text file with the same digits is read as."""
+    arrow = importlib.import_module("pyarrow")
+    if arrow.types.is_decimal(column.type):  # Arrow divides by a power of ten that it has rounded
+        column = column.cast(arrow.string())
+    return column.cast(arrow.float64(), safe=False)  # an integer past 2^53 is rounded
+
+
 @dataclass(frozen=True)
 class _Cells:
     """A column of Arrow."""
@@ -99,8 +107,7 @@ class _Cells:
         is_number = (kinds.is_integer, kinds.is_floating, kinds.is_decimal, kinds.is_null)
         if not any(fits(column.type) for fits in is_number):
             raise InvalidInput(f"column {self.name!r} must hold numbers: it is {column.type}")
-        # An integer past 2^53 is rounded, as it is in a text file.
-        return np.asarray(_array(column.cast(arrow.float64(), safe=False), np.nan), dtype=np.float64)
+        return np.asarray(_array(in_float64(column), np.nan), dtype=np.float64)
 
     def texts(self, names: bool) -> Texts:
         """The texts, None for a gap; numbers are texts, too, if they are `names`."""
