@@ -77,3 +77,21 @@ def test_classes_where_scores_tie_but_for_rounding() -> None:
 def test_the_first_of_classes_that_tie_exactly() -> None:
     model = ArgmaxModel([[1.0, 0.0], [0.0, 1.0], [1.0, 0.0]], [0.0, 0.0, 0.0])
     assert model.labels([[2.0, 2.0], [1.0, 3.0], [3.0, 1.0]]).tolist() == [0, 1, 0]
+
+
+def test_huge_scores_tie_without_a_warning() -> None:
+    assert ArgmaxModel([[1e-300], [2e-300]], [1e308, 1e308]).labels([[1.0], [-1.0]]).tolist() == [1, 0]
+    assert Hyperplane([1.0], 1.0).labels(np.zeros((0, 1))).shape == (0,)
+    assert ArgmaxModel([[1.0], [2.0]], [0.0, 0.0]).labels(np.zeros((0, 1))).shape == (0,)
+
+
+def test_one_large_row_does_not_slow_the_others_down(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only rows that are in doubt by themselves are summed exactly."""
+    rng = np.random.default_rng(0)
+    rows = np.vstack([rng.normal(size=(1000, 4)), np.full(4, 1e20)])
+    plane, model = Hyperplane(rng.normal(size=4), 0.1), ArgmaxModel(rng.normal(size=(3, 4)), np.zeros(3))
+    before = plane.labels(rows[:-1]), model.labels(rows[:-1])
+    for name in ("hyperplane", "argmax"):
+        monkeypatch.setattr(f"overexplain.geometry.{name}.exact_sums", None)
+    assert np.array_equal(plane.labels(rows)[:-1], before[0])
+    assert np.array_equal(model.labels(rows)[:-1], before[1])

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from overexplain.errors import DimensionMismatch, InvalidInput, ZeroNormal
 from overexplain.geometry.arrays import FloatArray, IntArray, as_point, as_point_or_rows, as_rows, frozen
-from overexplain.geometry.exact_sums import doubt, exact_sums
+from overexplain.geometry.exact_sums import exact_sums, in_doubt
 from overexplain.geometry.hyperplane import Hyperplane
 
 
@@ -86,7 +86,7 @@ class ArgmaxModel:
         """The class of one point."""
         point = as_point(x, self.dimension)
         scores = self._scaled_scores(point)
-        first = np.flatnonzero(~(scores < scores.max() - self._doubt(point)))  # not a number counts as in doubt
+        first = self._in_doubt(scores, scores.max(), point)
         if len(first) > 1:
             exact = exact_sums(self.weights[first], point, self.intercepts[first])
             return int(first[exact.index(max(exact))])
@@ -98,14 +98,16 @@ class ArgmaxModel:
         scores = self._scaled_scores(rows)
         labels = np.asarray(scores.argmax(axis=1), dtype=np.int64)
         second, best = np.partition(scores, -2, axis=1)[:, -2:].T
-        for i in np.flatnonzero(~(second < best - self._doubt(rows))):
+        for i in self._in_doubt(second, best, rows):
             labels[i] = self.label(rows[i])
         return labels
 
-    def _doubt(self, points: FloatArray) -> float:
-        """How far the difference of two scaled scores may be off by rounding."""
+    def _in_doubt(self, scores: FloatArray, best: FloatArray, points: FloatArray) -> IntArray:
+        """Where scaled scores may be as large as the best one but for rounding; what is not a number may be."""
         weights, intercepts = self._scaled
-        return 2 * doubt(float(np.abs(weights).sum(axis=1).max()), points, float(np.abs(intercepts).max()))
+        size, constant = float(np.abs(weights).sum(axis=1).max()), float(np.abs(intercepts).max())
+        with np.errstate(over="ignore", invalid="ignore"):
+            return in_doubt(best - scores, size, points, constant, 2.0)
 
     def plane(self, first: int, second: int) -> Hyperplane:
         """The plane between two classes: Yes where `second` beats or ties `first`; ZeroNormal if their weights are equal."""

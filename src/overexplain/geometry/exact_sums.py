@@ -7,9 +7,11 @@ of two, so the sum itself can be had.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
-from overexplain.geometry.arrays import FloatArray
+from overexplain.geometry.arrays import FloatArray, IntArray
 
 DIGITS = 53
 
@@ -37,8 +39,24 @@ def exact_sums(rows: FloatArray, x: FloatArray, constants: FloatArray) -> list[i
 def doubt(size: float, x: FloatArray, constant: float) -> float:
     """How far a·x + constant in float64 may be off, for every row x and any a whose entries add up to `size`, signs aside."""
     largest = max(float(x.max()), -float(x.min())) if x.size else 0.0
-    p = int(x.shape[-1])
-    return (p + 4) * 2.0**-DIGITS * (largest * size + abs(constant)) + p * 2.0**-1073
+    return float(_lost(size, largest, constant, x.shape[-1]))
+
+
+def in_doubt(values: FloatArray, size: float, x: FloatArray, constant: float, times: float = 1.0) -> IntArray:
+    """Where values may have another sign than they should, since they may be off by `times` the doubt about their row of x.
+
+    What is not a number may. A bound for all rows is looked at first: a maximum per row takes longer than the product did.
+    """
+    suspects = np.flatnonzero(~(np.abs(values) > times * doubt(size, x, constant)))
+    if x.ndim == 1 or len(suspects) == 0:
+        return suspects
+    lost = times * _lost(size, np.abs(x[suspects]).max(axis=1), constant, x.shape[1])
+    return np.asarray(suspects[~(np.abs(values[suspects]) > lost)])
+
+
+def _lost(size: float, largest: Any, constant: float, p: int) -> Any:
+    with np.errstate(over="ignore"):
+        return (p + 4) * 2.0**-DIGITS * (largest * size + abs(constant)) + p * 2.0**-1073
 
 
 def _whole(values: FloatArray) -> tuple[np.ndarray, np.ndarray]:

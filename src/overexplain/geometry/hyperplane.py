@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from overexplain.errors import DimensionMismatch, ZeroNormal
 from overexplain.geometry.arrays import FloatArray, as_point, as_point_or_rows, as_rows, frozen
-from overexplain.geometry.exact_sums import doubt, exact_sums
+from overexplain.geometry.exact_sums import doubt, exact_sums, in_doubt
 
 YES: Final = 1
 NO: Final = -1
@@ -86,7 +86,7 @@ class Hyperplane:
         point = as_point(x, self.dimension)
         margin = float(self._scaled_margin(point))
         _, offset, size = self._scaled
-        if not abs(margin) > doubt(size, point, offset):  # not a number counts as in doubt
+        if not abs(margin) > doubt(size, point, offset):  # what is not a number is in doubt
             margin = exact_sums(self.normal[None], point, np.array([-self.offset]))[0]
         return YES if margin >= 0 else NO
 
@@ -96,7 +96,7 @@ class Hyperplane:
         margins = self._scaled_margin(rows)
         _, offset, size = self._scaled
         labels = np.where(margins >= 0, YES, NO).astype(np.int8)
-        for i in np.flatnonzero(~(np.abs(margins) > doubt(size, rows, offset))):
+        for i in in_doubt(margins, size, rows, offset):
             labels[i] = self.label(rows[i])
         return labels
 
