@@ -196,9 +196,10 @@ def markdown(found: dict[str, Any]) -> str:
         "",
         f"To 10⁹ rows, not measured: the largest size is {far['largest']:,}. From each size to the next a further row took "
         f"{1e6 * far['low']:.2f} to {1e6 * far['high']:.2f} µs of a processor, so 10⁹ rows take 10⁹ times that, from "
-        f"{60 * far['hours_low']:.0f} to {60 * far['hours_high']:.0f} minutes of one core, and if w workers share them evenly a w-th of it, as "
-        "long as the disk keeps up with 80 GB. Memory is that of a block for every thread, whatever the size. What was not "
-        "measured: more than two workers, more than one machine, a file system over a network, other logs. How hard rows are "
+        f"{60 * far['hours_low']:.0f} to {60 * far['hours_high']:.0f} minutes of one core, and if w workers share them evenly a "
+        "w-th of it, as long as the disk keeps up with 80 GB. Memory is that of a block for every thread, whatever the size. What "
+        "was not measured: more than two workers, more than one machine, a file system over a network, other logs. How hard rows "
+        "are "
         f"matters most: here {100 * share:.0f} % are unknown.",
         "",
         described(found["machine"]),

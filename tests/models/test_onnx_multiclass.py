@@ -363,3 +363,29 @@ def test_sums_of_sigmoids_that_vanish_are_no_contradiction() -> None:
     fitted = SGDClassifier(loss="log_loss", alpha=0.01, random_state=0).fit(SCALED.fit_transform(X), Y)
     fitted.intercept_ -= 150.0
     assert isinstance(opened(exported(fitted)), Stored)
+
+
+def test_constants_that_are_listed_as_inputs_are_no_inputs() -> None:
+    """As files of version 3 list them all; those of other kinds than numbers, too."""
+    weights, level = np.array([[1.0, -1.0, 0.5], [0.0, 2.0, -1.0]], np.float32), np.array([0.1, 0.0, -0.2], np.float32)
+    nodes = [
+        helper.make_node("Gemm", ["X", "W", "c"], ["s"]),
+        helper.make_node("ArgMax", ["s"], ["l"], axis=1, keepdims=0),
+        helper.make_node("Gather", ["n", "l"], ["o"]),
+    ]
+    inputs = [("X", TensorProto.FLOAT, [None, 2]), ("n", TensorProto.STRING, [3])]
+    graph = helper.make_graph(
+        nodes,
+        "g",
+        [helper.make_tensor_value_info(*one) for one in inputs],
+        [helper.make_tensor_value_info("o", TensorProto.STRING, [None])],
+        [
+            numpy_helper.from_array(weights, "W"),
+            numpy_helper.from_array(level, "c"),
+            helper.make_tensor("n", TensorProto.STRING, [3], [b"low", b"middle", b"high"]),
+        ],
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    stored = opened(model.SerializeToString())
+    assert stored.model.classes == ("low", "middle", "high")
+    assert stored.checked == "compared with ONNX's reference implementation on 64 points"

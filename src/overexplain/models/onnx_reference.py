@@ -69,9 +69,9 @@ def label(value: Any) -> str:
 def _feeds(parsed: Any, graph: Graph, rows: FloatArray) -> tuple[dict[str, NDArray[Any]], FloatArray]:
     """(what to give each input, the same as rows), rounded to the kind of number each takes."""
     feeds, first = {}, 0
-    kinds = {value.name: _KINDS[value.type.tensor_type.elem_type] for value in parsed.graph.input}
+    kinds = {value.name: value.type.tensor_type.elem_type for value in parsed.graph.input}
     for name, count in graph.inputs:
-        feeds[name] = np.ascontiguousarray(rows[:, first : first + count]).astype(kinds[name])
+        feeds[name] = np.ascontiguousarray(rows[:, first : first + count]).astype(_KINDS[kinds[name]])
         first += count
     return feeds, np.hstack([feeds[name].astype(np.float64) for name, _ in graph.inputs])
 
