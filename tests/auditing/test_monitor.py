@@ -14,6 +14,7 @@ import pytest
 from scipy.optimize import linprog
 
 from overexplain.auditing.monitoring import monitor_report
+from overexplain.auditing.monitoring.gates import gated
 from overexplain.auditing.monitoring.monitor import monitor
 from overexplain.auditing.monitoring.monitor_report import MonitorReport
 from overexplain.auditing.monitoring.rank import Directions, levels, ranks
@@ -29,6 +30,8 @@ from overexplain.log.querylog import QueryLog
 from overexplain.models.linear import LinearModel
 from overexplain.oracles.exact import ModelOracle
 from overexplain.oracles.wrappers import LabelsOnly
+from overexplain.report.monitored import print_monitored
+from overexplain.report.terminal import terminal
 
 SCHEMA = Path(__file__).parents[2] / "docs/schemas/monitor.schema.json"
 ROBUST = Mechanism("l1", robustness="l2", radius=0.3)
@@ -410,3 +413,19 @@ def test_rows_in_a_temporary_file_are_those_in_memory() -> None:
             one, other = spooled.log_of(some), whole.log_of(some)
             assert np.array_equal(one.explanations, other.explanations, equal_nan=True)
             assert [one.mechanism_of(i) for i in range(len(one))] == [other.mechanism_of(i) for i in range(len(other))]
+
+
+def test_requests_without_a_client_that_give_the_model_away_pass_no_gate(capsys) -> None:
+    """Whether one client sent them all, nobody knows: the gate does not pass, and the text does not say that none could."""
+    log = QueryLog(mechanism=Mechanism("l1"))
+    plane = drawn(3, 0)
+    service = ModelOracle(plane, "l1")
+    for x in np.random.default_rng(0).normal(size=(20, 3)):
+        log.add_explanation(x, service.explain(x), plane.label(x))
+    report = gated(monitor(log), ["client-recoverable"])
+    assert report.clients[0].exposure.known == "exactly"
+    assert not report.gates[0].passed
+    print_monitored(report, terminal())
+    out = " ".join(capsys.readouterr().out.split())
+    assert "whether one client sent them all, the log does not say" in out
+    assert "No client's own explanations" not in out

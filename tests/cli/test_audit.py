@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import shutil
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
@@ -233,3 +234,27 @@ def test_evidence_about_something_else_is_exit_code_7(folder, tmp_path, capsys) 
     lower["curves"][0]["highest"] = [0.0] * len(lower["curves"][0]["highest"])
     (tmp_path / "lower.json").write_text(json.dumps(lower))
     assert run(["verify", str(place), "--report", str(tmp_path / "lower.json")]) == 7
+
+
+@pytest.mark.parametrize("service", ["l1", "l2"])
+def test_a_plane_through_the_origin_costs_an_attacker_nothing_extra(folder, tmp_path, capsys, service) -> None:
+    """The usual first question, 0, lies on it: whoever begins with a case instead needs no more than the theorem says."""
+    coefficients = dict(zip(NAMES, [0.7, -1.4, 0.3, 0.9, -0.2], strict=True))
+    (tmp_path / "model.json").write_text(json.dumps({"coefficients": coefficients, "intercept": 0.0}))
+    options = ["--data", str(folder / "cases.csv"), "--service", service, "--fail-on", "answers-to-extract<6", *QUICK]
+    assert run(["audit", str(tmp_path / "model.json"), *options, "--json"]) == 1
+    known = AuditReport.from_json(capsys.readouterr().out).known[0]
+    assert (known.explanations, known.labels) == (known.minimum, 1)
+
+
+def test_the_command_that_checks_proofs_is_one_that_works(folder, tmp_path, capsys) -> None:
+    assert audit(folder, "--proofs", str(tmp_path / "proofs")) == 0
+    (line,) = [line for line in capsys.readouterr().out.splitlines() if line.startswith("check:")]
+    assert run(shlex.split(line)[2:]) == 0
+
+
+def test_a_model_that_names_no_features_says_how_columns_are_taken(folder, tmp_path, capsys) -> None:
+    (tmp_path / "model.json").write_text(json.dumps({"coefficients": [0.7, -1.4, 0.3, 0.9, -0.2], "intercept": -0.1}))
+    assert run(["audit", str(tmp_path / "model.json"), "--data", str(folder / "cases.csv"), *QUICK]) == 0
+    said = f"note: the model names no features: the columns of {folder / 'cases.csv'} are taken in their order\n"
+    assert capsys.readouterr().err == said

@@ -377,3 +377,42 @@ def test_a_foreign_table_is_certified_and_the_check_that_is_printed_works(tmp_pa
     assert command[-4:] == mapping
     assert run(command) == 0
     assert "All 3 proofs hold" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["-o", "verdicts.parquet"], "verdicts are written to a .csv file"),
+        (["-o", "verdicts.json"], "verdicts are written to a .csv file"),
+        (["--proofs", "proofs.csv"], "proofs are written to a .jsonl file"),
+    ],
+)
+def test_files_are_what_their_endings_say(options, said, capsys) -> None:
+    applicants(5)
+    assert run(["certify", "log.jsonl", "points.csv", *options]) == 3
+    assert said in capsys.readouterr().err
+    assert not Path(options[1]).exists()
+
+
+def test_points_that_are_not_there(capsys) -> None:
+    assert run(["certify", "log.jsonl", "nothere", "-o", "verdicts.csv"]) == 3
+    assert "No such file" in capsys.readouterr().err
+    assert run(["certify", "log.jsonl", "nothere", "-o", "verdicts", "--workers", "2"]) == 3
+    assert "No such file" in capsys.readouterr().err
+
+
+def test_terms_that_are_not_used_are_said(capsys) -> None:
+    """A log that states its own terms is not read under others, whichever command reads it."""
+    applicants(5)
+    asked(20, explained=3).save("stated.jsonl")
+    assert run(["certify", "stated.jsonl", "points.csv", "--proofs", "proofs.jsonl"]) == 0
+    capsys.readouterr()
+    for command in (["verify", "proofs.jsonl", "stated.jsonl"], ["log", "check", "stated.jsonl"]):
+        assert run([*command, "--slack", "any"]) == 0
+        assert "states its own terms; those given are not used" in capsys.readouterr().err
+    # What a reviewer who doubts them does: decisions alone.
+    QueryLog.load("stated.jsonl").reread(None).save("bare.jsonl")
+    assert run(["certify", "bare.jsonl", "points.csv"]) == 0
+    out, err = capsys.readouterr()
+    assert "(23 labels and 0 explanations)" in out
+    assert err.startswith("note: 3 explanations in bare.jsonl say nothing of their terms; they are not used")

@@ -17,7 +17,7 @@ from overexplain.cli.main import say
 from overexplain.cli.output import bar, print_json
 from overexplain.cli.points import PointsFile, open_points
 from overexplain.cli.terms import Terms
-from overexplain.errors import SolverFailed
+from overexplain.errors import InvalidInput, SolverFailed
 from overexplain.geometry.arrays import FloatArray
 from overexplain.knowledge.facts import Robust
 from overexplain.knowledge.verdicts import Verdict
@@ -53,6 +53,11 @@ class Request:
 
 def run_certify(request: Request) -> None:
     """Read, certify block by block, write, print; a file is written whole or not at all."""
+    for path, ending, what in ((request.output, ".csv", "verdicts"), (request.proofs, ".jsonl", "proofs")):
+        if path is not None and path.suffix.lower() not in ("", ending):
+            raise InvalidInput(
+                f"{path}: {what} are written to a {ending} file, or about a folder of points to a folder"
+            )
     written = [path for path in (request.output, request.proofs) if path is not None]
     refuse_to_overwrite([request.log, request.points], written, "LOG, POINTS, --output and --proofs")
     log, dimension = read_log(request.log, request.terms, request.mapping)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
+from overexplain.cli.main import say
 from overexplain.cli.points import open_points
 from overexplain.errors import InvalidInput
 from overexplain.geometry.arrays import FloatArray
@@ -19,6 +20,8 @@ MOST_CASES = 100_000
 
 def read_sample(path: Path, model: LinearModel | MulticlassModel, seed: int) -> Sampled:
     """The rows of a data file or folder, by feature name, or a sample of them; one pass, memory for the sample and a block."""
+    if model.features is None and model.columns is None:
+        say(f"note: the model names no features: the columns of {path} are taken in their order")
     found = draw(_blocks(path, model), model.dimension, MOST_CASES, seed)
     if not found.total:
         raise InvalidInput(f"{path}: no rows")

@@ -9,13 +9,12 @@ from pathlib import Path
 from typing import Any
 
 from overexplain.auditing.fitted import Fit, look_for_fit
-from overexplain.cli.log_files import KINDS, load_log
+from overexplain.cli.log_files import KINDS, load_log, under_terms
 from overexplain.cli.main import say
 from overexplain.cli.output import print_json
 from overexplain.cli.terms import Terms
 from overexplain.errors import InvalidInput
 from overexplain.log.summary import summarize, summarize_run
-from overexplain.log.terms import with_terms
 from overexplain.report.logged import Checked, print_checked
 
 REFUSED, INCONSISTENT = 3, 4
@@ -65,7 +64,7 @@ def _check(path: Path, request: Request) -> Checked:
         with closing(Run.read(path)) as opened:
             run = summarize_run(opened)
     if terms is not None:
-        log = with_terms(log, terms)
+        log = under_terms(log, terms, path)
     fit: Fit | None = look_for_fit(log, request.time_limit) if request.fit and len(log) else None
     return Checked(str(path), KINDS.get(kind, kind), summarize(log), fit, run)
 

@@ -11,6 +11,7 @@ from overexplain.cli.main import say
 from overexplain.errors import InvalidInput
 from overexplain.geometry.mechanism import Mechanism
 from overexplain.log.querylog import QueryLog
+from overexplain.log.terms import with_terms, without_terms
 
 KINDS = {
     ".jsonl": "JSON Lines",
@@ -34,6 +35,13 @@ def load_log(path: Path, mapping: Sequence[str] = (), mechanism: Mechanism | Non
     for warning in caught:
         say(f"note: {warning.message}")
     return log
+
+
+def under_terms(log: QueryLog, mechanism: Mechanism, path: Path) -> QueryLog:
+    """The log, with these terms where it states none; if it states all of them, that is said."""
+    if not without_terms(log) and mechanism not in log.mechanisms:
+        say(f"note: every explanation in {path} states its own terms; those given are not used")
+    return with_terms(log, mechanism)
 
 
 def read_mapping(texts: Sequence[str]) -> dict[str, Any] | None:

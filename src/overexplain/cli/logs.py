@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from overexplain.cli.log_files import load_log
+from overexplain.cli.log_files import load_log, under_terms
 from overexplain.cli.main import say
 from overexplain.cli.terms import Terms
 from overexplain.errors import InconsistentLog, InvalidInput
 from overexplain.knowledge.engine import Knowledge
 from overexplain.knowledge.facts import Robust
 from overexplain.log.querylog import QueryLog
-from overexplain.log.terms import with_terms, without_terms
+from overexplain.log.terms import without_terms
 from overexplain.report.words import counted
 
 MOST_ROWS = 20
@@ -26,9 +26,7 @@ def read_log(path: Path, terms: Terms, mapping: Sequence[str] = ()) -> tuple[Que
         raise InvalidInput(f"{path} has no rows: there is nothing to learn from")
     bare = without_terms(log)
     if mechanism is not None:
-        if not bare and mechanism not in log.mechanisms:
-            say(f"note: every explanation in {path} states its own terms; those given are not used")
-        return with_terms(log, mechanism), log.dimension
+        return under_terms(log, mechanism, path), log.dimension
     if bare:
         said = "its terms; it is" if bare == 1 else "their terms; they are"
         says = "says" if bare == 1 else "say"

@@ -59,6 +59,7 @@ def open_points(
     """
     kind = path.suffix.lower()
     if kind not in KINDS:
+        path.stat()  # a name without an ending that is no folder either: that there is no such file says more
         raise InvalidInput(f"{path}: points are read from files whose names end in {', '.join(KINDS)}")
     names = None if features is None else tuple(features)
     raw = raw_columns(columns, names)

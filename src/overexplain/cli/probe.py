@@ -17,7 +17,7 @@ from overexplain.cli.loading import load_yes_or_no
 from overexplain.cli.logs import refuse_to_overwrite
 from overexplain.cli.main import say
 from overexplain.cli.output import print_json
-from overexplain.errors import InvalidInput
+from overexplain.errors import BudgetExhausted, InvalidInput
 from overexplain.extraction.session import Progress
 from overexplain.geometry.hyperplane import Hyperplane
 from overexplain.log.store.run import Run
@@ -127,10 +127,11 @@ def _ask(request: Request, oracle: HttpOracle, run: Run, plan: Plan, path: Path,
         try:
             with _live(run, enabled=not request.debug) as watch:
                 probed = probe(oracle, run, plan, watch)
-        except BaseException:
+        except BaseException as end:
+            more = " --budget N" if isinstance(end, BudgetExhausted) else ""
             say(
                 f"run saved: {path} ({counted(run.answered, 'answer')}, {run.spent:,} of "
-                f"{counted(run.budget, 'request')} spent); go on with: overexplain probe --resume {path}"
+                f"{counted(run.budget, 'request')} spent); go on with: overexplain probe --resume {path}{more}"
             )
             raise
     _show(request, probed, run, path, truth)

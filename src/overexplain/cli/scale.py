@@ -41,6 +41,7 @@ def run_certify_dataset(request: Request, workers: int | None, scheduler: str | 
 def refuse_other_files(path: Path) -> None:
     """Raise unless a path may be that of a data set."""
     if not path.is_dir() and path.suffix.lower() != ".parquet":
+        path.stat()
         raise InvalidInput(f"{path}: a data set that is shared out is a .parquet file or a folder of them")
 
 

@@ -12,14 +12,13 @@ from typing import IO, Any
 import typer
 
 from overexplain.cli.claims import Claimed, Claims, Fingerprints, read_claims
-from overexplain.cli.log_files import load_log
+from overexplain.cli.log_files import load_log, under_terms
 from overexplain.cli.output import bar, print_json
 from overexplain.cli.terms import Terms
 from overexplain.errors import CertificateInvalid, InconsistentLog, InvalidInput
 from overexplain.knowledge.certificates import Proof, Verifier, read_numbered
 from overexplain.knowledge.verdicts import Verdict
 from overexplain.log.querylog import QueryLog
-from overexplain.log.terms import with_terms
 from overexplain.report.words import counted
 
 LONGEST_LINE = 16 * 2**20
@@ -175,7 +174,7 @@ def read_log(request: Request) -> QueryLog:
     log = load_log(request.log, request.mapping, mechanism)
     if len(log) == 0:
         raise InvalidInput(f"{request.log} has no rows: nothing can be true of it")
-    return log if mechanism is None else with_terms(log, mechanism)
+    return log if mechanism is None else under_terms(log, mechanism, request.log)
 
 
 def _lines(file: IO[bytes]) -> Iterator[tuple[int, bytes | None]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import textwrap
 from typing import TYPE_CHECKING
 
-from overexplain.auditing.monitoring.monitor_report import Alarm, Exposure, Kind, MonitorReport
+from overexplain.auditing.monitoring.monitor_report import NO_CLIENT, Alarm, Exposure, Kind, MonitorReport
 from overexplain.report.terminal import print_pairs, print_text
 from overexplain.report.words import counted, percent, small
 
@@ -97,6 +97,8 @@ def _log(report: MonitorReport) -> str:
 def _alone(report: MonitorReport) -> str:
     if not report.log.explanations:
         return "No client got an explanation."
+    if not report.alone and any(c.client == NO_CLIENT and c.exposure.known == "exactly" for c in report.clients):
+        return "Requests without a client leave one model: whether one client sent them all, the log does not say."
     if not report.alone:
         return "No client's own explanations leave one model."
     verb = "was given" if report.alone == 1 else "were given"

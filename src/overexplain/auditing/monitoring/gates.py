@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
-from overexplain.auditing.monitoring.monitor_report import Gate, MonitorReport
+from overexplain.auditing.monitoring.monitor_report import NO_CLIENT, Gate, MonitorReport
 from overexplain.errors import InvalidInput
 
 FORMS = "determined>60%, client-determined>60%, recoverable, client-recoverable, alarm"
@@ -45,6 +45,8 @@ def _gate(report: MonitorReport, expression: str) -> Gate:
     if text == "recoverable":
         return _compared(expression, float(report.pooled.known != "partly"), 0.0)
     if text == "client-recoverable":
+        if not report.alone and any(c.client == NO_CLIENT and c.exposure.known != "partly" for c in report.clients):
+            return _compared(expression, None, 0.0)  # whether one client got them, nobody knows
         close = sum(client.exposure.known == "closely" for client in report.clients)
         return _compared(expression, float(report.alone + close), 0.0)
     found = _SHARE.fullmatch(text)

@@ -13,6 +13,9 @@ import msgspec
 
 from overexplain.auditing.written import Provenance, as_json, read_json
 
+NO_CLIENT = "(no client)"
+"""The name under which requests without a client are counted."""
+
 FORMAT: Final = "overexplain-monitor"
 VERSION = 1
 Note = msgspec.Meta

@@ -13,6 +13,7 @@ from typing import Any, Protocol, final
 import numpy as np
 from numpy.typing import NDArray
 
+from overexplain.auditing.monitoring.monitor_report import NO_CLIENT
 from overexplain.errors import DimensionMismatch, InvalidInput
 from overexplain.geometry.arrays import BoolArray, FloatArray, IntArray
 from overexplain.geometry.mechanism import Mechanism
@@ -24,7 +25,6 @@ from overexplain.log.terms import with_terms
 CHUNK = 16_384
 """Rows looked at together."""
 
-NO_CLIENT = "(no client)"
 LONGEST_NAME = 120
 """A longer name is cut, and a fingerprint put behind it, so that different clients stay different."""
 

@@ -11,10 +11,19 @@ from numpy.typing import ArrayLike
 
 from overexplain.auditing.monitoring import alarms as rules
 from overexplain.auditing.monitoring.exposure import CLOSELY, Watch, exposure
-from overexplain.auditing.monitoring.monitor_report import KINDS, Alarm, Client, Kind, MonitorReport, Watched, Yardstick
+from overexplain.auditing.monitoring.monitor_report import (
+    KINDS,
+    NO_CLIENT,
+    Alarm,
+    Client,
+    Kind,
+    MonitorReport,
+    Watched,
+    Yardstick,
+)
 from overexplain.auditing.monitoring.rank import Scale, levels, ranks
 from overexplain.auditing.monitoring.recoverable import contradiction, misfits, recovered
-from overexplain.auditing.monitoring.rows import NO_CLIENT, Rows
+from overexplain.auditing.monitoring.rows import Rows
 from overexplain.auditing.monitoring.times import iso
 from overexplain.auditing.monitoring.usual import (
     Measured,

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from overexplain.auditing.audit_report import AuditReport, Cost, Defence, Defences
+from overexplain.auditing.findings import BY_QUOTA
 from overexplain.report.html.scales import Scale, Tick, compact, decades_around, round_steps, spaced
 from overexplain.report.html.shapes import circle, element, line, picture, pointer, text
 from overexplain.report.html.texts import shortened, width_of
@@ -14,6 +15,11 @@ from overexplain.report.words import percent
 ABOUT = "Defences: answers the attacker needs, how much longer the advice becomes, share of invalid advice; numbers in the table."
 NAMES, ATTACKER, LENGTH, INVALID = 230.0, (262.0, 470.0), (582.0, 662.0), (746.0, 824.0)
 """Where the columns begin and end; each leaves room on its right for the longest number."""
+
+AS_GOOD_AS_ONE = 0.99
+"""A length that is shorter than the shortest by less than this is so by rounding."""
+
+WIDTH = 880.0
 
 
 def defence_charts(report: AuditReport) -> list[str]:
@@ -42,10 +48,10 @@ class Mark:
     is_past: bool
 
 
-def _mark(cost: Cost, scale: Scale, limit: int) -> Mark:
+def _mark(row: Defence, cost: Cost, scale: Scale, limit: int) -> Mark:
     requests = cost.requests
     if requests is None:
-        return Mark(scale.end, f"over {limit:,}", True)
+        return Mark(scale.end, "stopped" if row.id == BY_QUOTA else f"over {limit:,}", True)
     return Mark(scale(requests), f"{requests:,}", False)
 
 
@@ -60,7 +66,7 @@ def _scale(defences: Defences, start: float, end: float) -> tuple[Scale, list[Ti
 
 def _costs(row: Defence, defences: Defences, scale: Scale, y: float, accent: bool) -> tuple[str, Mark, Mark]:
     """The two marks of the attacker's axis, without their texts."""
-    solid, hollow = (_mark(cost, scale, defences.limit) for cost in (row.explained, row.with_labels))
+    solid, hollow = (_mark(row, cost, scale, defences.limit) for cost in (row.explained, row.with_labels))
     style = " acc" if accent else ""
     parts = [line((scale.start, y), (scale.end, y), "rowl")]
     if solid.place != hollow.place:
@@ -96,7 +102,8 @@ def _wide(defences: Defences) -> str:
     attacker, ticks = _scale(defences, *ATTACKER)
     lengths = [row.length for row in defences.rows if row.length is not None]
     most = max([2.0, *lengths])
-    length = Scale(min([1.0, *lengths]), most, *LENGTH)
+    least = min([1.0, *lengths])
+    length = Scale(1.0 if least > AS_GOOD_AS_ONE else least, most, *LENGTH)
     invalid = Scale(0, max([0.5, *(row.invalid for row in defences.rows if row.invalid is not None)]), *INVALID)
     steps = sorted({length.low, *round_steps(length.low, most)})
     ticks += spaced(steps, [f"{compact(step)}×" for step in steps], length)
@@ -120,9 +127,12 @@ def _wide(defences: Defences) -> str:
         )  # a count may stand before the axis
         parts.append(text(0, y + 4.5, shortened(row.name, min(NAMES, left), bold=accent), style))
         share = "not measured" if row.invalid is None else percent(row.invalid)
+        none = f", {percent(row.unanswered)} none" if row.unanswered else ""
+        if row.invalid is not None and invalid(row.invalid) + 11 + width_of(share + none) < WIDTH:
+            share += none
         parts += _dot(length, row.length, times(row.length), y, accent)
         parts += _dot(invalid, row.invalid, share, y, accent)
-    return picture(parts, (880, bottom + 30), ABOUT, "defences-title-wide", "wide defences", **attacker.as_data())
+    return picture(parts, (WIDTH, bottom + 30), ABOUT, "defences-title-wide", "wide defences", **attacker.as_data())
 
 
 def _dot(scale: Scale, value: float | None, words: str, y: float, accent: bool) -> list[str]:
