@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from datasets import FEATURES, labels, named, people, store, write_model
-from overexplain.cli import dataset
+from overexplain.cli import dataset, scale
 from overexplain.cli.main import run
 from overexplain.knowledge.engine import Knowledge
 from overexplain.scale import certify
@@ -59,6 +59,26 @@ def test_a_folder_in_folders_out_and_every_verdict_verified(capsys) -> None:
     assert json.loads(out)["counts"] == wanted.counts()
     assert json.loads(out)["proofs"] == 150
     assert "note: kept 5 of 5 parts: done before" in err
+
+
+def test_ctrl_c_says_that_what_is_done_is_kept(monkeypatch, capsys) -> None:
+    whole = scale.certify_dataset
+
+    def interrupted(*arguments, **options):
+        whole(*arguments, **options)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(scale, "certify_dataset", interrupted)
+    assert run(["certify", "log.jsonl", "people", "-o", "verdicts"]) == 130
+    out, err = said(capsys)
+    assert out == ""
+    assert err.splitlines()[-2:] == [
+        "note: parts that were done are kept; the same command carries on with the rest",
+        "interrupted",
+    ]
+    monkeypatch.setattr(scale, "certify_dataset", whole)
+    assert run(["certify", "log.jsonl", "people", "-o", "verdicts"]) == 0
+    assert "note: kept 3 of 3 parts: done before" in said(capsys)[1]
 
 
 def test_what_makes_no_sense_is_refused(capsys) -> None:

@@ -13,6 +13,7 @@ from overexplain.report.words import counted
 from overexplain.scale.certify import certify_dataset
 from overexplain.scale.parts import open_dataset
 from overexplain.scale.run import refuse_odd_sharing
+from overexplain.scale.work import Job
 
 FILES = (".csv", ".jsonl", ".ndjson", ".parquet")
 
@@ -26,11 +27,15 @@ def run_certify_dataset(request: Request, workers: int | None, scheduler: str | 
     dataset = open_dataset(request.points, log.features, dimension)
     say_what_is_not_used(dataset.extras, dataset.key, dataset.unmatched, request)
     knowledge = what_is_known(log, request.log, request.robust, request.time_limit)
-    with bar("certifying") as show:
-        done = certify_dataset(
-            knowledge, dataset, request.output, proofs=request.proofs, workers=workers, scheduler=scheduler,
-            progress=lambda what, rows, of: show(f"{what}, {rows:,} points done", rows, of),
-        )  # fmt: skip
+    try:
+        with bar("certifying") as show:
+            done = certify_dataset(
+                knowledge, dataset, request.output, proofs=request.proofs, workers=workers, scheduler=scheduler,
+                progress=lambda what, rows, of: show(f"{what}, {rows:,} points done", rows, of),
+            )  # fmt: skip
+    except KeyboardInterrupt:
+        say(f"note: {Job.if_lost[0].lower()}{Job.if_lost[1:]}")
+        raise
     if done.kept:
         say(f"note: kept {done.kept:,} of {counted(done.parts, 'part')}: done before")
     if done.unproved:

@@ -180,8 +180,8 @@ def _verify(report: AuditReport) -> list[str]:
         ("Command", "–" if made.command is None else tidy(made.command, LONGEST_CELL)),
         ("Seed", str(made.seed)),
         ("Versions", f"overexplain {tidy(made.overexplain)}, Python {tidy(made.python)}, {packages}"),
-        ("Model, SHA-256", tidy(subject.model_sha256, LONGEST_CELL)),
-        ("Data, SHA-256", f"{tidy(subject.data_sha256, LONGEST_CELL)} ({counted(subject.cases, 'case')})"),
+        ("Coefficients as read, SHA-256", tidy(subject.model_sha256, LONGEST_CELL)),
+        ("Cases as read, SHA-256", f"{tidy(subject.data_sha256, LONGEST_CELL)} ({counted(subject.cases, 'case')})"),
         *((f"Service {service.id}", tidy(service.spec, LONGEST_CELL)) for service in report.services),
     ]
     return [*blocks, as_table(("", ""), facts)]

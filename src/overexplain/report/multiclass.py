@@ -77,8 +77,8 @@ def facts(report: MulticlassReport) -> list[tuple[str, str]]:
         ("Command", "–" if made.command is None else tidy(made.command, 400)),
         ("Seed", str(made.seed)),
         ("Versions", f"overexplain {tidy(made.overexplain)}, Python {tidy(made.python)}, {packages}"),
-        ("Model, SHA-256", tidy(subject.model_sha256, 80)),
-        ("Data, SHA-256", tidy(subject.data_sha256, 80)),
+        ("Coefficients as read, SHA-256", tidy(subject.model_sha256, 80)),
+        ("Cases as read, SHA-256", tidy(subject.data_sha256, 80)),
     ]
 
 
