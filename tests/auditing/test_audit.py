@@ -130,6 +130,8 @@ def test_other_json_is_refused_with_the_place(change) -> None:
     entries = json.loads(audited("l1").to_json()) | change
     with pytest.raises(ox.InvalidInput):
         AuditReport.from_json(json.dumps(entries))
+    with pytest.raises(ox.InvalidInput, match="not an audit report: it is 'overexplain-audit-multiclass'"):
+        AuditReport.from_json('{"format": "overexplain-audit-multiclass", "subject": {}}')
     with pytest.raises(ox.InvalidInput, match="not an audit report"):
         AuditReport.from_json("{")
 

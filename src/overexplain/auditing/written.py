@@ -43,10 +43,25 @@ def read_json(kind: type[Report], text: str | bytes, newest: int, what: str) -> 
     try:
         report: Any = msgspec.json.decode(text, type=kind)
     except msgspec.DecodeError as error:  # ValidationError is one
-        raise InvalidInput(f"not {what}: {error}") from None
+        other = _format_of(text)
+        known = f"it is {other!r}" if other not in (None, getattr(kind, "format", None)) else error
+        raise InvalidInput(f"not {what}: {known}") from None
     if report.version > newest:
         raise InvalidInput(f"the report has version {report.version}, newer than {newest}; update overexplain")
     return report  # type: ignore[no-any-return]
+
+
+@dataclass(frozen=True)
+class _Labelled:
+    format: str | None = None
+
+
+def _format_of(text: str | bytes) -> str | None:
+    """What a JSON text says that it is."""
+    try:
+        return msgspec.json.decode(text, type=_Labelled).format
+    except msgspec.DecodeError:
+        return None
 
 
 def _version(package: str) -> str:

@@ -49,7 +49,7 @@ def scores_by_points(found: Found, norm: Norm | None, accuracy: float | None, rn
         try:
             if asked >= ENOUGH * system.unknowns + 20:
                 raise ExtractionFailed(
-                    f"{asked} answers left {solved.open + 1} of {system.unknowns} unknowns open: the boundaries within reach do "
+                    f"{asked} answers left {solved.open} of {system.unknowns - 1} unknowns open: the boundaries within reach do "
                     "not tie all scores, or the service prefers a few fixed answers",
                     unidentified=system.open_directions(),
                 )
@@ -59,7 +59,7 @@ def scores_by_points(found: Found, norm: Norm | None, accuracy: float | None, rn
                 raise ExtractionFailed(unproved(solved.bound, accuracy)) from failed
             raise
     name = "unknown" if norm is None else "not smooth"
-    method = f"{len(system.rows)} points of boundaries for {system.unknowns} unknowns (the distance is {name})"
+    method = f"{len(system.rows)} points of boundaries for {system.unknowns - 1} unknowns (the distance is {name})"
     pairs = tuple(dict.fromkeys(system.edges))
     notes = ["each answer lies on the boundary of the class that a label just before it has"]
     if len(system.rows) < system.unknowns:
