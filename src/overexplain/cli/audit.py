@@ -122,10 +122,10 @@ def _print(report: AuditReport, request: Request) -> None:
         console.print(f"report: {path}{opens}", soft_wrap=True)
     if request.proofs is not None:
         console.print(f"proofs: {request.proofs}", soft_wrap=True)
-        words = ["overexplain", "verify", str(request.proofs)]
-        words += [
-            word for path in request.reports if path.suffix.lower() == ".json" for word in ("--report", str(path))
-        ][:2]
-        console.print(f"check:  {shlex.join(words)}", soft_wrap=True)
+        given = next((path for path in request.reports if path.suffix.lower() == ".json"), None)
+        compared = [] if given is None else ["--report", str(given)]
+        console.print(
+            f"check:  {shlex.join(['overexplain', 'verify', str(request.proofs), *compared])}", soft_wrap=True
+        )
     if not report.passed:
         console.print("exit code 1: a gate failed")

@@ -17,9 +17,10 @@ NAMES, ATTACKER, LENGTH, INVALID = 230.0, (262.0, 470.0), (582.0, 662.0), (746.0
 """Where the columns begin and end; each leaves room on its right for the longest number."""
 
 AS_GOOD_AS_ONE = 0.99
-"""A length that is shorter than the shortest by less than this is so by rounding."""
+"""Lengths between this and 1 are below 1 by rounding: the axis begins at 1 all the same."""
 
 WIDTH = 880.0
+"""Of the whole drawing."""
 
 
 def defence_charts(report: AuditReport) -> list[str]:
