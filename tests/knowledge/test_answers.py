@@ -52,7 +52,7 @@ def test_the_rounding_of_a_badly_conditioned_norm_is_its_own() -> None:
     from overexplain.knowledge.enclosures import no_evidence
     from overexplain.knowledge.promises import promise
 
-    tolerance = promise(far, no_evidence, strong=False).tolerance
+    tolerance = promise(far, no_evidence).tolerance
     assert float(tolerance) == pytest.approx(norm.answer_rounding * norm([0.0, 1.0]), rel=1e-9)
 
 
@@ -63,22 +63,23 @@ class Own(ox.Norm):
         return 2 * float(np.abs(x).sum())
 
 
-def test_a_norm_without_a_written_form_promises_what_any_norm_does() -> None:
-    answer = one(ox.Mechanism(Own(), tolerance=0.0))
-    assert (answer.distance, answer.explanation) == (None, (F(3, 2), F(0)))
-
-
-def test_two_norms_without_a_written_form_are_never_taken_for_one() -> None:
-    for terms in (
+@pytest.mark.parametrize(
+    "terms",
+    [
+        ox.Mechanism(Own()),
+        ox.Mechanism(Own(), tolerance=0.0),
         ox.Mechanism("l1", Own(), 0.1),
         ox.Mechanism("l1", Own(), None),
-        ox.Mechanism(Own(), radius=None),
-        ox.Mechanism(Own(), "l2", None),
-    ):
-        answer = one(terms)
-        assert (answer.is_opaque, answer.reach, answer.is_plain) == (True, None, False)
-    known = one(ox.Mechanism(Own(), "l2", 0.1, tolerance=0.0))  # the reach is told by N2 alone
-    assert (known.is_opaque, known.reach) == (False, ("l2", F(0.1)))
+        ox.Mechanism(Own(), "l2", 0.1),
+    ],
+)
+def test_a_norm_of_the_users_own_is_refused_by_name(terms: ox.Mechanism) -> None:
+    with pytest.raises(ox.UnsupportedNorm, match="Own is a norm of your own"):
+        one(terms)
+    log = ox.QueryLog(mechanism=terms)
+    log.add_explanation([0.0, 0.0], [1.0, 0.0], label=-1)
+    with pytest.raises(ox.UnsupportedNorm, match="Own is a norm of your own"):
+        ox.Knowledge(log)
 
 
 @pytest.mark.parametrize("tolerance", [-1.0, float("nan"), float("inf")])

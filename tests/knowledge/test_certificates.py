@@ -25,15 +25,18 @@ from provers import exact
 @pytest.mark.parametrize("make", SAMPLES)
 def test_a_proof_holds_and_survives_the_trip_to_json_and_back(make: Any) -> None:
     log, proof = make()
-    proof.verify(log)
+    proof.verify(log, proof.tolerance)
     text = proof.to_json(row=7)
     assert "\n" not in text
     number, back = read_numbered(text)
     assert (number, back) == (7, proof)
     assert type(proof).from_json(proof.to_json()) == proof
     assert read_proof(proof.to_json().encode()) == proof
-    back.verify(log)
-    back.verify(copy.deepcopy(log))
+    back.verify(log, proof.tolerance)
+    back.verify(copy.deepcopy(log), proof.tolerance)
+    if proof.tolerance is not None:
+        with pytest.raises(ox.CertificateInvalid, match=r"whatever the log says; .* verify\(log, tolerance=0.0\)"):
+            back.verify(log)
 
 
 def test_each_proof_in_a_line() -> None:

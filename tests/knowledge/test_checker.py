@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import overexplain as ox
-from overexplain.knowledge import branches, checker, enclosures, promises, witnesses
+from overexplain.knowledge import branches, checker, enclosures, levels, promises, witnesses
 from overexplain.knowledge.checker import Answer, Lemma, Term, check_certificate, check_witness, fact_of
 from overexplain.knowledge.evidence import Finder
 from provers import exact, float_proof
@@ -155,9 +155,9 @@ def test_the_side_of_an_unlabelled_row_is_never_guessed() -> None:
     check_witness(log, exact([-1, 0]), F(-1))
 
 
-def test_a_step_shorter_than_its_tolerance_promises_no_flip() -> None:
+def test_a_step_shorter_than_its_tolerance_flips_to_within_it() -> None:
     log = {0: Answer(exact([0, 0]), -1, exact([1, 0]), "l1", F(2), F(1, 2))}
-    with pytest.raises(ox.CertificateInvalid, match="promises no fact 'flips'"):
+    with pytest.raises(ox.CertificateInvalid, match="the right sides for the distance l1 add up to -2, below 0"):
         check_certificate(log, [Term("flips", F(1), 0)], exact([1, 0]), 1)
     check_witness(log, exact([1, 0]), F(3))
     with pytest.raises(ox.CertificateInvalid, match="would not have given the explanation in row 0"):
@@ -215,9 +215,15 @@ def test_one_label_may_be_assumed_if_there_is_none() -> None:
     log = {0: Answer(exact([0, 0]), None, exact([1, 0]), "l1", F(0)), 1: Answer(exact([3, 0]))}
     terms = [Term("side", F(1), 0)]
     check_certificate(log, terms, exact([0, 0]), 1, assumed=[(0, 1)])
-    check_witness(log, exact([-1, 0]), F(-1), assumed=[(0, 1)])
-    with pytest.raises(ox.CertificateInvalid, match="another label"):
-        check_witness(log, exact([1, 0]), F(1), assumed=[(0, 1)])
+    for sign in (1, -1):  # which side is Yes is a matter of naming
+        check_witness(log, exact([sign, 0]), F(sign), assumed=[(0, 1)])
+    # Beside the explained point, a Yes is one up to swapping only if it is strict.
+    level = [Term("side", F(1), 0), Term("hoelder", F(1), 0, vector=exact([0, 1]))]
+    check_certificate({0: replace(log[0], label=1)}, level, exact([0, 1]), 1)
+    with pytest.raises(ox.CertificateInvalid, match="nothing in it is strict"):
+        check_certificate({0: log[0]}, level, exact([0, 1]), 1, assumed=[(0, 1)])
+    within = [Term("side", F(1), 0), Term("hoelder", F(1), 0, vector=exact([0, F(1, 2)]))]
+    check_certificate({0: log[0]}, within, exact([0, F(1, 2)]), 1, assumed=[(0, 1)])
     for assumed in ([(0, -1)], [(0, 1), (1, 1)], [(5, 1)], [(True, 1)]):
         with pytest.raises(ox.CertificateInvalid, match="what may be assumed"):
             check_certificate(log, terms, exact([0, 0]), 1, assumed=assumed)
@@ -327,9 +333,9 @@ def test_the_checker_imports_the_standard_library_and_nothing_of_an_engine() -> 
         "operator",
         "typing",
     }
-    names = ("branches", "enclosures", "promises", "witnesses")
+    names = ("branches", "enclosures", "levels", "promises", "witnesses")
     own = {"overexplain.errors", *(f"overexplain.knowledge.{name}" for name in names)}
-    for module in (checker, branches, enclosures, promises, witnesses):
+    for module in (checker, branches, enclosures, levels, promises, witnesses):
         for node in ast.walk(ast.parse(Path(module.__file__).read_text(encoding="utf-8"))):
             names = [a.name for a in node.names] if isinstance(node, ast.Import) else []
             names += [node.module] if isinstance(node, ast.ImportFrom) else []

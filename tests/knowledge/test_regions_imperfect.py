@@ -144,9 +144,8 @@ def test_no_claim_is_false(kind: str, name: str) -> None:
         # What two consistent models disagree about is no secret to Knowledge either.
         assert np.isin(codes[labels != case.plane.labels(case.asked)], [UNKNOWN, UNDECIDED]).all()
     assert {*codes.tolist()} >= {YES, NO}
-    assert (
-        codes == UNDECIDED
-    ).mean() < 0.05  # a slab |a·x' − b| ≤ τ‖a‖* is not convex: next to it neither side may have a proof
+    # Under a tolerance the consistent models are not convex: between them and what the facts leave neither side has a proof.
+    assert (codes == UNDECIDED).mean() < {"noisy": 0.5, "float32": 0.1}.get(kind, 0.05)
 
 
 @pytest.mark.parametrize("name", ["l1", "l2", "linf", "weighted l1"])

@@ -303,36 +303,14 @@ class Own(ox.Norm):
 
 
 @levels
-@pytest.mark.parametrize("radius", [0.25, None])
 @pytest.mark.parametrize(
-    ("distance", "robustness"), [(Own("l1"), "l2"), ("l1", Own("l2")), (Own("l1"), Own("l2")), (Own("linf"), None)]
+    "terms", [robust(Own("l1"), "l2", 0.25), robust("l1", Own("l2"), 0.25), robust("l1", Own("l2"), None)]
 )
-def test_norms_without_a_written_form_never_give_a_wrong_label(
-    level: Any, radius: float | None, distance: Any, robustness: Any
-) -> None:
-    told = robust(distance, robustness, radius) if robustness is not None else ox.Mechanism(distance, radius=None)
-    log = served(robust(distance, robustness or "l2", 0.25), told)
-    points = around()
-    knowledge = ox.Knowledge(log, robust=level)
-    found = knowledge.certify(points)
-    labels = ox.QueryLog()
-    labels.add_label(log.points, log.labels)
-    from_labels = ox.Knowledge(labels).certify(points).codes
-    assert wrong(found) == []
-    assert keeps(found.codes, from_labels)
-    if isinstance(distance, Own):  # an inexact answer under a distance that nobody knows: its label is all there is
-        np.testing.assert_array_equal(found.codes, from_labels)
-    else:
-        assert certain(found.codes).sum() > certain(from_labels).sum()  # the step
-
-
-def test_two_own_balls_are_not_taken_for_one() -> None:
-    log = ox.QueryLog()
-    for x, told in zip([[0.0, 0.0, 0.0], [2.0, 2.0, -1.0]], (Own("l2"), Own("linf")), strict=True):
-        answer = ox.ModelOracle(PLANE, robust("l1", told._norm, 0.25)).explain(np.array(x))
-        log.add_explanation(x, answer, label=PLANE.label(x), mechanism=robust("l1", told, 0.25))
-    for level in LEVELS:
-        assert wrong(ox.Knowledge(log, robust=level).certify(around())) == []
+def test_a_norm_of_the_users_own_is_refused_by_name(level: Any, terms: ox.Mechanism) -> None:
+    log = ox.QueryLog(mechanism=terms)
+    log.add_explanation([0.0, 0.0, 0.0], [1.0, 0.0, 0.0], label=-1)
+    with pytest.raises(ox.UnsupportedNorm, match="Own is a norm of your own"):
+        ox.Knowledge(log, robust=level)
 
 
 # --- rows that say less, or are said later ----------------------------------------------------------------------------
@@ -419,7 +397,10 @@ def test_a_side_that_is_implied_is_used() -> None:
 @levels
 @pytest.mark.parametrize(("distance", "robustness"), [("l1", "l1"), ("linf", "linf"), ("l2", "linf")])
 def test_a_log_without_any_label_is_right_up_to_swapping(level: Any, distance: str, robustness: str) -> None:
-    log = served(robust(distance, robustness), labels=0, answers=3, labelled=False)
+    service = ox.ModelOracle(PLANE, robust(distance, robustness))
+    log = ox.QueryLog(mechanism=service.mechanism)
+    for x in np.random.default_rng(5).normal(size=(3, 3)) * 20:  # so far that no question can lie on the plane
+        log.add_explanation(x, service.explain(x))
     knowledge = ox.Knowledge(log, robust=level)
     assert not knowledge.oriented
     found = knowledge.certify(around(count=9))
@@ -428,8 +409,14 @@ def test_a_log_without_any_label_is_right_up_to_swapping(level: Any, distance: s
     if distance == "l2":
         assert certain(found.codes).sum() > 3
         i = int(np.flatnonzero(certain(found.codes))[0])
-        assert found.proof(i).assumed
-        found.proof(i).verify(log)
+        proof = found.proof(i)
+        assert proof.assumed
+        proof.verify(log)
+        near = PLANE.normal * (PLANE.offset / (PLANE.normal @ PLANE.normal))
+        log.add_explanation(near, service.explain(near))
+        with pytest.raises(ox.CertificateInvalid, match="cannot be swapped in row 3"):
+            proof.verify(log)
+        assert (ox.Knowledge(log, robust=level).certify(around(count=9)).codes == ox.Verdict.UNDECIDED).all()
 
 
 @levels

@@ -48,7 +48,7 @@ def run_verify_parts(request: Request) -> None:
     dataset = None
     if request.points is not None:
         dataset = open_dataset(request.points, log.features, log.dimension or 0)
-    verifier = Verifier(log)
+    verifier = Verifier(log, request.assume_tolerance)
     parts: list[Checked] = []
     rows = 0
     for part in requests:

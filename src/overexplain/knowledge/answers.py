@@ -63,11 +63,13 @@ class _Answers(Mapping[int, Answer]):
 
     def _converted(self, row: int) -> Answer:
         entry = self._log[row]
-        terms = entry.mechanism
-        if entry.explanation is None or terms is None:
+        terms = entry.mechanism or self._log.mechanism  # a label's terms are those of the log
+        if terms is None:
             return Answer(exact(entry.point), entry.label)
         if terms not in self._terms:
             self._terms[terms] = self._read(terms)
+        if entry.explanation is None:
+            return Answer(exact(entry.point), entry.label, free=self._terms[terms]["free"])
         return Answer(exact(entry.point), entry.label, exact(entry.explanation), **self._terms[terms])
 
     def _read(self, terms: Mechanism) -> dict[str, Any]:
@@ -80,24 +82,25 @@ class _Answers(Mapping[int, Answer]):
             "tolerance": None if tolerance is None else Fraction(tolerance),
             "slack": None if terms.slack is None else Fraction(terms.slack),
             "rounding": rounding,
+            "free": None if terms.domain is None else tuple(terms.domain.continuous.tolist()),
         }
         if terms.is_plain:
             return read
-        # Of two norms without a written form nothing tells whether they are the same.
-        norms = [terms.robustness] if terms.radius is not None else [terms.robustness, terms.distance]
         return read | {
             "robustness": written_form(terms.robustness),
             "radius": None if terms.radius is None else Fraction(terms.radius),
-            "is_opaque": any(norm is not None and written_form(norm) is None for norm in norms),
         }
 
 
-def written_form(distance: Norm | None) -> Any:
-    """The distance as the checker reads it; None for a norm of the user's own: what holds under any distance still holds."""
+def written_form(norm: Norm | None) -> Any:
+    """The norm as the checker reads it; UnsupportedNorm, by name, for one of the user's own: nothing tells what it promises."""
     try:
-        return None if distance is None else distance.spec
+        return None if norm is None else norm.spec
     except UnsupportedNorm:
-        return None
+        raise UnsupportedNorm(
+            f"{type(norm).__name__} is a norm of your own: verdicts and proofs need one of the library's, whose lengths are "
+            "enclosed exactly. Mechanism(None, ...) uses what holds under any distance; extract works with your own norms"
+        ) from None
 
 
 def exact(x: FloatArray) -> tuple[Fraction, ...]:

@@ -14,7 +14,7 @@ from overexplain.geometry.arrays import FloatArray
 from overexplain.geometry.hyperplane import NO, YES
 from overexplain.knowledge.checker import Answer
 from overexplain.knowledge.conflict import settler_of
-from overexplain.knowledge.enclosures import Evidence
+from overexplain.knowledge.enclosures import Evidence, Vector
 from overexplain.knowledge.facts import Facts, read_facts
 from overexplain.knowledge.settle import Settled, Settler
 from overexplain.knowledge.sides import Labelled
@@ -39,8 +39,9 @@ class CaseSettler:
         filled: Mapping[int, int],
         tolerance: float | None,
         evidence: Evidence,
+        relative_to: Vector | None = None,
     ) -> None:
-        self.base = settler_of(facts, Labelled(answers, filled), evidence)
+        self.base = settler_of(facts, Labelled(answers, filled), evidence, None, relative_to)
         self.cases: list[Settler] = []
         for sides in islice(_combinations(facts, log, self.base), MOST):
             tried = labels.copy()
@@ -49,6 +50,8 @@ class CaseSettler:
                 read_facts(log, facts.dimension, tried, tolerance),
                 Labelled(answers, {**filled, **dict(zip(facts.unsided, map(int, sides), strict=True))}),
                 evidence,
+                None,
+                relative_to,
             )
             if case.find_centre(None):
                 self.cases.append(case)
@@ -76,7 +79,7 @@ class CaseSettler:
         for case in self.cases:
             found = case.settle(x)
             for model in (found.yes, found.no, case.centre):
-                if model is not None:
+                if model is not None and not (found.is_turned and model is found.no):
                     said = says(model, point)
                     yes, no = (model, no) if said >= 0 else (yes, model)
             if yes is not None and no is not None:

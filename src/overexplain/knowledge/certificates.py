@@ -129,9 +129,12 @@ class Certificate:
         rows |= set() if self.branches is None else self.branches.rows
         return rows | {lemma.row for lemma in self.lemmas} | {row for row, _ in self.assumed}
 
-    def verify(self, log: QueryLog) -> None:
-        """None if it is true of the log; raises CertificateInvalid, with what is wrong, if not."""
-        Verifier(log).check(self)
+    def verify(self, log: QueryLog, tolerance: float | None = None) -> None:
+        """None if it is true of the log; raises CertificateInvalid, with what is wrong, if not.
+
+        A proof that puts a tolerance of its own in the place of the log's is refused, unless it is told here as well.
+        """
+        Verifier(log, tolerance).check(self)
 
     def __str__(self) -> str:
         if self.branches is not None:
@@ -233,9 +236,9 @@ class Disagreement:
         """UNKNOWN."""
         return Verdict.UNKNOWN
 
-    def verify(self, log: QueryLog) -> None:
-        """None if it is true of the log; raises CertificateInvalid, with what is wrong, if not."""
-        Verifier(log).check(self)
+    def verify(self, log: QueryLog, tolerance: float | None = None) -> None:
+        """None if it is true of the log (see `Certificate.verify`); raises CertificateInvalid, with what is wrong, if not."""
+        Verifier(log, tolerance).check(self)
 
     def __str__(self) -> str:
         yes, no = (self.yes.normal, self.yes.offset), (self.no.normal, self.no.offset)
@@ -294,12 +297,15 @@ def read_numbered(text: str | bytes) -> tuple[int | None, Proof]:
 
 @final
 class Verifier:
-    """Verifies any number of proofs against one log; what they share is converted and checked once."""
+    """Verifies any number of proofs against one log; what they share is converted and checked once.
+
+    `tolerance`: proofs may put this one in the place of the log's own.
+    """
 
     MOST_MODELS = 4096
 
-    def __init__(self, log: QueryLog) -> None:
-        self._log = log
+    def __init__(self, log: QueryLog, tolerance: float | None = None) -> None:
+        self._log, self._tolerance = log, tolerance
         self._answers: dict[float | None, Mapping[int, Answer]] = {}
         self._fitting: dict[Any, None] = {}
 
@@ -311,6 +317,13 @@ class Verifier:
             raise CertificateInvalid("the point is not finite")
         if proof.tolerance is not None and not (np.isfinite(proof.tolerance) and proof.tolerance >= 0):
             raise CertificateInvalid(f"a tolerance is a number ≥ 0, got {proof.tolerance!r}")
+        if proof.tolerance not in (None, self._tolerance) and any(
+            terms.tolerance != proof.tolerance for terms in self._log.mechanisms
+        ):
+            raise CertificateInvalid(
+                f"it takes every answer to be within {proof.tolerance!r} of the optimum, whatever the log says; if you agree, "
+                f"say so: verify(log, tolerance={proof.tolerance!r}), or --assume-tolerance {proof.tolerance!r}"
+            )
         if proof.tolerance not in self._answers:
             if len(self._answers) >= 16:
                 self._answers.clear()
@@ -345,7 +358,12 @@ class Verifier:
             if len(model.normal) != len(proof.point):
                 raise CertificateInvalid(f"the model that says {said} has {len(model.normal)} features, the point not")
             self._check_model(proof, model, answers)
-            if (model.margin(proof.point) >= 0) != (said == "Yes"):
+            is_yes = model.margin(proof.point) >= 0
+            if (
+                proof.assumed
+            ):  # which side is Yes is a matter of naming: a Yes is the label of the row that is assumed to be one
+                is_yes = is_yes == (model.margin(self._log.points[proof.assumed[0][0]].tolist()) >= 0)
+            if is_yes != (said == "Yes"):
                 raise CertificateInvalid(f"the model that should say {said} does not")
 
     def _check_model(self, proof: Disagreement, model: Model, answers: Mapping[int, Answer]) -> None:

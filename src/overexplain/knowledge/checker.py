@@ -47,6 +47,7 @@ from overexplain.knowledge.promises import (
     Fact,
     Right,
     Term,
+    allows_constants,
     as_evidence,
     assumption,
     fits,
@@ -85,11 +86,13 @@ def check_certificate(
     assumed: Sequence[tuple[int, int]] = (),
     lengths: Sequence[Length] | Evidence = (),
     branches: Branched | None = None,
+    relative_to: Vector | None = None,
 ) -> None:
     """None if the terms prove that every consistent model labels `point` by `verdict` (+1, −1; 2: on the plane).
 
     With ``point=None`` they prove a contradiction: no model is consistent. Raises CertificateInvalid otherwise. If there are
-    branches, they prove it, and there are no terms.
+    branches, they prove it, and there are no terms. `relative_to` is the point that is taken to be Yes, if one is; a row that is
+    assumed to be Yes tells it.
     """
     if verdict not in (YES, NO, BOUNDARY):
         raise CertificateInvalid(f"a verdict that can be proved is +1, -1 or 2 (on the plane), got {verdict!r}")
@@ -100,6 +103,10 @@ def check_certificate(
         raise CertificateInvalid("branches prove Yes, No or a contradiction, and they alone: there are no other terms")
     try:
         book = _Book(log, assumption(log, assumed), as_evidence(lengths))
+        if assumed:
+            relative_to = log[assumed[0][0]].point
+        # Up to swapping Yes and No, a Yes must be strict as well: swapped it is a No.
+        is_swapped = relative_to is not None and point is not None and tuple(point) != tuple(relative_to)
         for row, label, steps in lemmas:
             book.answer(row, "a lemma")
             if label not in (YES, NO) or book.label(row) is not None:
@@ -108,12 +115,12 @@ def check_certificate(
             _add_up(book, steps, None, strict=True, what=f"the lemma for row {row}: ")
             book.labels[row] = label
         if branches is not None:
-            _check_branches(book, branches, point, verdict)
+            _check_branches(book, branches, point, verdict, weak=is_swapped)
         elif on_plane:
             _add_up(book, terms, _claim(point, 1), strict=False, what="a·x ≥ b: ")
             _add_up(book, reverse, _claim(point, -1), strict=False, what="a·x ≤ b: ")
         else:
-            _add_up(book, terms, _claim(point, verdict), strict=point is None or verdict == NO)
+            _add_up(book, terms, _claim(point, verdict), strict=point is None or verdict == NO or is_swapped)
     except NotEnclosed as error:
         raise CertificateInvalid(f"a length in it cannot be bounded: {error}") from None
 
@@ -194,10 +201,12 @@ class _Book:
         """The facts of exact explanations that hold whichever side the point is on."""
         if not answer.is_used or answer.slack != 0:
             return None
-        if term.fact == "plane" and answer.is_plain:
-            numbers, image = promise(answer, self.evidence, strong=False), answer.explanation or ()
+        if term.fact == "plane" and answer.is_on_plane:
+            numbers, image = promise(answer, self.evidence), answer.explanation or ()
             left = [*(term.sign * v for v in image), Fraction(-term.sign)]
             return Fact(left, rights((answer.distance, -numbers.tolerance)))
+        if answer.is_confined:
+            return None
         if term.fact == "ray" and answer.distance is not None and answer.tolerance == 0 and term.vector is not None:
             if not is_level(answer.distance, answer.step, term.vector):
                 raise CertificateInvalid(f"the vector is not level with the step of row {term.row}")
@@ -206,20 +215,21 @@ class _Book:
 
     def _sided(self, term: Term, answer: Answer, y: int) -> Fact | None:
         """The facts that need the label y of the row."""
-        numbers, distance = promise(answer, self.evidence, strong=False), answer.distance if answer.is_used else None
+        numbers, distance = promise(answer, self.evidence), answer.distance if answer.is_used else None
         own = [*(y * v for v in answer.point), Fraction(-y)]
         if term.fact == "side":
             margin = numbers.margin if answer.is_plain else ZERO
-            return Fact(own, rights((distance, margin)), y < 0 and margin == 0)
+            return Fact(own, rights((distance, margin)), (y < 0 and margin == 0) or answer.is_strict)
         if not answer.is_used:
             return None
         assert answer.explanation is not None
         is_exact = answer.slack == 0
         if term.fact == "steepest" and is_exact and numbers.steepness > 0:
             return Fact([*(-y * v for v in answer.step), ZERO], rights((distance, numbers.steepness)))
-        if term.fact == "flips" and answer.is_plain and not is_exact and numbers.flip is not None:
-            left = [numbers.flip * y * v - y * u for v, u in zip(answer.point, answer.explanation, strict=True)]
-            return Fact([*left, y - numbers.flip * y])
+        if term.fact == "flips" and (answer.is_confined or (answer.is_plain and not is_exact)):
+            share = numbers.flip or ZERO
+            left = [share * y * v - y * u for v, u in zip(answer.point, answer.explanation, strict=True)]
+            return Fact([*left, y - share * y], rights((distance, -numbers.tolerance)) if numbers.flip is None else ())
         if answer.reach is None:
             return None
         length, factor = answer.reach
@@ -237,15 +247,15 @@ def _claim(point: Vector | None, sign: int) -> list[Fraction] | None:
     return None if point is None else [sign * v for v in (*point, Fraction(-1))]
 
 
-def _check_branches(book: _Book, branches: Branched, point: Vector | None, verdict: int) -> None:
-    """None if every case of the proof is shown."""
+def _check_branches(book: _Book, branches: Branched, point: Vector | None, verdict: int, *, weak: bool) -> None:
+    """None if every case of the proof is shown; `weak`: a Yes is to be strict, so that the plane is denied with it."""
     unit = book.answer(branches.row, "the proof by cases")
     if unit.distance is None:
         raise CertificateInvalid(f"the distance of row {branches.row}, by which cases are measured, is not known")
     dimension = len(unit.point) if point is None else len(point)
     fits(unit, branches.row, dimension)
     claim = _claim(point, -verdict)
-    denied = None if claim is None else Fact(claim, (), verdict == YES)
+    denied = None if claim is None else Fact(claim, (), verdict == YES and not weak)
     for duty in duties(book.log, branches, dimension, denied):
         wanted, gain = [ZERO] * (dimension + 1), None
         if duty.bound is not None:
@@ -297,18 +307,18 @@ def _add_up(
         strict
         and not by_definition
         and not any(total > 0 and not is_secret(length) for length, total in totals)
-        and not _leave_nothing(weights, facts)
+        and not _leave_nothing(book.log, weights, facts)
     ):
         raise CertificateInvalid(f"{what}nothing in it is strict: the point may lie on the plane, which is Yes")
 
 
-def _leave_nothing(weights: Sequence[Fraction], facts: Sequence[Fact]) -> bool:
-    """True if a model on whose plane the point lies would have a = 0.
+def _leave_nothing(log: Mapping[int, Answer], weights: Sequence[Fraction], facts: Sequence[Fact]) -> bool:
+    """True if a model on whose plane the point lies would have a = 0, and be none.
 
     The sum is 0 only if every fact in it is: if none has a length in it and their left sides have full rank, (a, b) = 0.
     """
     used = [fact for fact, weight in zip(facts, weights, strict=True) if weight > 0]
-    if not used or any(fact.rights for fact in used):
+    if not used or any(fact.rights for fact in used) or allows_constants(log):
         return False
     rows = [list(fact.left) for fact in used]
     for k in range(len(rows[0])):

@@ -82,7 +82,10 @@ def build_cone(
             own = fact.side * np.append(fact.point, -1.0)
             across = fact.side * np.append(fact.explanation, -1.0)
             lent = up(fact.share) * own
-            complete &= fact.share == 0  # the answer's own tolerance says more, but not in a linear row
+            # The answer's own tolerance says more, but not in a linear row.
+            complete &= fact.share == 0 and fact.tolerance == 0 and fact.is_all
+            if fact.tolerance:
+                continue  # nothing bounds t by this row alone
             add((across - lent)[None, :], _off(fact.norm, facts.dimension) * np.abs(lent) if fact.share else 0.0)
         elif isinstance(fact, Steepest):
             directions, whole = _directions(fact.norm, fact, facts.dimension)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import NoReturn
 
 import numpy as np
@@ -11,9 +12,9 @@ from overexplain.errors import InconsistentLog
 from overexplain.knowledge.certificates import Certificate
 from overexplain.knowledge.checker import Answer, Branched, Term
 from overexplain.knowledge.core import find_core
-from overexplain.knowledge.enclosures import Evidence
+from overexplain.knowledge.enclosures import Evidence, Vector
 from overexplain.knowledge.evidence import Finder
-from overexplain.knowledge.facts import Facts, lengths_in
+from overexplain.knowledge.facts import Facts
 from overexplain.knowledge.program import Program
 from overexplain.knowledge.settle import Settler
 from overexplain.knowledge.sides import Sides
@@ -42,24 +43,21 @@ def only(facts: Facts, rows: Sequence[int]) -> Facts:
     """The facts of some rows."""
     kept = np.isin(facts.rows, rows)
     explained = tuple(fact for fact in facts.explained if fact.row in rows)
-    return Facts(
-        facts.dimension,
-        facts.rows[kept],
-        facts.points[kept],
-        facts.sides[kept],
-        explained,
-        tuple(row for row in facts.unsided if row in rows),
-        *lengths_in(explained),
-    )
+    labels = replace(facts, rows=facts.rows[kept], points=facts.points[kept], sides=facts.sides[kept])
+    return replace(labels, unsided=tuple(row for row in facts.unsided if row in rows)).with_explained(explained)
 
 
 def settler_of(
-    facts: Facts, answers: Mapping[int, Answer], evidence: Evidence, deadline: float | None = None
+    facts: Facts,
+    answers: Mapping[int, Answer],
+    evidence: Evidence,
+    deadline: float | None = None,
+    relative_to: Vector | None = None,
 ) -> Settler:
     """A settler for some facts, its centre not yet looked for."""
     program = Program(facts)
     core = find_core(facts, -program.exponents)
-    return Settler(answers, facts, core, program, evidence, deadline)
+    return Settler(answers, facts, core, program, evidence, deadline, relative_to)
 
 
 def find_conflict(
@@ -120,7 +118,7 @@ def raise_by_cases(log: QueryLog, branches: Branched, sides: Sides, tolerance: f
 
 
 def _raise(log: QueryLog, proof: Certificate, rows: Sequence[int]) -> NoReturn:
-    proof.verify(log)
+    proof.verify(log, proof.tolerance)
     raise InconsistentLog(
         f"no linear model fits the log: rows {', '.join(map(str, rows))} contradict each other ({proof}). "
         "If the answers are rounded, declare it: Mechanism(..., tolerance=...)",

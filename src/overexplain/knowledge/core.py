@@ -21,7 +21,7 @@ from overexplain.geometry.arrays import BoolArray, FloatArray, IntArray
 from overexplain.geometry.norm import UNIT_ROUNDOFF
 from overexplain.knowledge.exact import null_space
 from overexplain.knowledge.facts import Facts, OnPlane, Steepest, is_euclidean
-from overexplain.knowledge.rational_norms import exact_span, orthogonal
+from overexplain.knowledge.rational_norms import exact_span, is_flat, orthogonal
 from overexplain.knowledge.shells import exact_shells, thin_shells
 
 THIN = 1e-7
@@ -141,8 +141,8 @@ def _exact_rows(facts: Facts) -> list[list[Fraction]]:
     for fact in facts.explained:
         if isinstance(fact, OnPlane) and fact.tolerance == 0:
             rows.append([*map(Fraction, fact.point.tolist()), Fraction(-1)])
-        elif isinstance(fact, Steepest) and fact.tolerance == 0:
-            rows += [[*row, Fraction(0)] for row in exact_span(fact.norm, fact.exact_step)]
+        elif isinstance(fact, Steepest):
+            rows += [[*row, Fraction(0)] for row in exact_span(fact.norm, fact.exact_step, Fraction(fact.tolerance))]
     return rows + exact_shells(facts)
 
 
@@ -156,7 +156,7 @@ def _thin_rows(facts: Facts) -> list[Equality]:
                 number = facts.norms.index(fact.norm)
                 rows.append(Equality(np.append(fact.point, -1.0), fact.tolerance, number, fact.row))
         elif isinstance(fact, Steepest) and fact.tolerance <= THIN * fact.length:
-            if fact.tolerance == 0 and exact_span(fact.norm, fact.exact_step):
+            if is_flat(fact.norm) or (fact.tolerance == 0 and exact_span(fact.norm, fact.exact_step)):
                 continue
             number = facts.norms.index(fact.norm)
             rows += [

@@ -11,6 +11,7 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any
 
 Vector = Sequence[Fraction]
@@ -28,6 +29,9 @@ LONGEST_POWER = 20_000
 
 LARGEST_EXPONENT = 10_000
 """Powers beyond e to ± this are not computed: no honest proof needs them."""
+
+LARGEST_ERROR = Fraction(1, 10**20)
+"""A power whose exponent times logarithm is known no better than this is refused."""
 
 ZERO = Fraction(0)
 
@@ -64,12 +68,12 @@ def enclose(spec: Any, x: Vector, evidence: Evidence = no_evidence) -> Enclosure
     if squared is not None:
         return root(squared)
     if isinstance(spec, str):
-        return _lp(_exponent(spec), x)
+        return _lp(exponent(spec), x)
     kind = spec["norm"]
     if kind == "weighted":
-        return enclose(spec["base"], _weighted(spec, x), evidence)
+        return enclose(spec["base"], weighted(spec, x), evidence)
     if kind in ("group", "group-max"):
-        parts = [root(dot(part, part)) for part in _split(spec, x)]
+        parts = [root(dot(part, part)) for part in split(spec, x)]
         if kind == "group":
             return sum((low for low, _ in parts), ZERO), sum((high for _, high in parts), ZERO)
         return max(low for low, _ in parts), max(high for _, high in parts)
@@ -77,14 +81,17 @@ def enclose(spec: Any, x: Vector, evidence: Evidence = no_evidence) -> Enclosure
         value = max(dot(_exact(row), x) for row in spec["facets"])
         return value, value
     if kind == "polyhedral":
-        return _measured(spec["vertices"], x, evidence)
+        if not any(x):
+            return ZERO, ZERO
+        length = measured(spec["vertices"], x, evidence)
+        return dot(length.functional, x), sum((amount for _, amount in length.parts), ZERO)
     raise NotEnclosed(f"unknown norm {kind!r}")
 
 
 def dual_spec(spec: Any) -> Any:
     """The written form of the dual norm."""
     if isinstance(spec, str):
-        q = _exponent(spec)
+        q = exponent(spec)
         if q is None:
             return "l1"
         return "linf" if q == 1 else "l2" if q == 2 else f"lp:{q / (q - 1)}"
@@ -106,10 +113,10 @@ def dual_spec(spec: Any) -> Any:
 def product(spec: Any, u: Vector, v: Vector) -> Fraction | None:
     """The scalar product ⟨u, v⟩ with ‖x‖² = ⟨x, x⟩, where the norm comes from one; None where it does not."""
     if isinstance(spec, str):
-        return dot(u, v) if _exponent(spec) == 2 else None
+        return dot(u, v) if exponent(spec) == 2 else None
     kind = spec["norm"]
     if kind == "weighted":
-        return product(spec["base"], _weighted(spec, u), _weighted(spec, v))
+        return product(spec["base"], weighted(spec, u), weighted(spec, v))
     if kind == "mahalanobis":
         return dot(u, [dot(row, v) for row in _symmetric(spec)])
     if kind == "dual-mahalanobis":
@@ -125,9 +132,9 @@ def is_level(spec: Any, w: Vector, d: Vector) -> bool:
     if inner is not None:
         return inner == 0
     if isinstance(spec, dict) and spec["norm"] == "weighted":
-        return is_level(spec["base"], _weighted(spec, w), _weighted(spec, d))
+        return is_level(spec["base"], weighted(spec, w), weighted(spec, d))
     if isinstance(spec, dict) and spec["norm"] == "group":
-        pairs = zip(_split(spec, w), _split(spec, d), strict=True)
+        pairs = zip(split(spec, w), split(spec, d), strict=True)
         return all(dot(a, b) == 0 if any(a) else not any(b) for a, b in pairs)
     return False
 
@@ -142,13 +149,13 @@ def is_aligned(spec: Any, w: Vector, a: Vector, evidence: Evidence = no_evidence
         return inner >= 0 and inner * inner >= squared * other
     kind = spec["norm"] if isinstance(spec, dict) else ""
     if kind == "weighted":
-        return is_aligned(spec["base"], _weighted(spec, w), _weighted(dual, a), evidence)
+        return is_aligned(spec["base"], weighted(spec, w), weighted(dual, a), evidence)
     if kind == "group-max":
         return is_aligned(dual, a, w, evidence)
     if kind == "group":
         # The sum over groups is as large as can be only if every summand is.
-        largest = max(dot(part, part) for part in _split(spec, a))
-        inners = [(dot(x, y), dot(x, x)) for x, y in zip(_split(spec, w), _split(spec, a), strict=True)]
+        largest = max(dot(part, part) for part in split(spec, a))
+        inners = [(dot(x, y), dot(x, x)) for x, y in zip(split(spec, w), split(spec, a), strict=True)]
         return all(inner >= 0 and inner * inner >= size * largest for inner, size in inners)
     return inner >= enclose(spec, w, evidence)[1] * enclose(dual, a, evidence)[1]
 
@@ -181,7 +188,7 @@ def root(value: Fraction) -> Enclosure:
     return low * unit, (low if low * low == scaled else low + 1) * unit
 
 
-def _exponent(name: str) -> Fraction | None:
+def exponent(name: str) -> Fraction | None:
     """q as a fraction; None for ∞."""
     named: dict[str, Fraction | None] = {"l1": Fraction(1), "l2": Fraction(2), "linf": None}
     if name in named:
@@ -214,10 +221,8 @@ def _lp(q: Fraction | None, x: Vector) -> Enclosure:
     return max(largest, value * (1 - spread)), value * (1 + spread)
 
 
-def _measured(corners: Sequence[Sequence[Any]], x: Vector, evidence: Evidence) -> Enclosure:
-    """The bounds that the evidence proves."""
-    if not any(x):
-        return ZERO, ZERO
+def measured(corners: Sequence[Sequence[Any]], x: Vector, evidence: Evidence) -> Length:
+    """The first piece of evidence that holds for a vector that is not 0."""
     for length in evidence(corners, x):
         used = [(_exact(corners[k]), amount) for k, amount in length.parts if 0 <= k < len(corners) and amount >= 0]
         if len(used) < len(length.parts) or len(length.functional) != len(x):
@@ -225,20 +230,21 @@ def _measured(corners: Sequence[Sequence[Any]], x: Vector, evidence: Evidence) -
         amounts = [amount for _, amount in used]
         adds_up = all(dot([corner[i] for corner, _ in used], amounts) == v for i, v in enumerate(x))
         if adds_up and all(dot(length.functional, _exact(corner)) <= 1 for corner in corners):
-            return dot(length.functional, x), sum(amounts, ZERO)
+            return length
     raise NotEnclosed(
         "a norm given by the corners of its ball takes evidence for a length, and there is none that holds"
     )
 
 
-def _weighted(spec: Any, x: Vector) -> Vector:
+def weighted(spec: Any, x: Vector) -> Vector:
+    """The entries times the weights of the norm."""
     weights = _exact(spec["weights"])
     if len(weights) != len(x):
         raise NotEnclosed(f"the norm has {len(weights)} weights, the vector {len(x)} entries")
     return [w * v for w, v in zip(weights, x, strict=True)]
 
 
-def _split(spec: Any, x: Vector) -> list[Vector]:
+def split(spec: Any, x: Vector) -> list[Vector]:
     """The parts of x, group by group."""
     if sum(map(len, spec["groups"])) != len(x):
         raise NotEnclosed(f"the groups have {sum(map(len, spec['groups']))} features, the vector {len(x)}")
@@ -246,9 +252,38 @@ def _split(spec: Any, x: Vector) -> list[Vector]:
 
 
 def _symmetric(spec: Any) -> list[Vector]:
-    """The matrix of xᵀMx, which its symmetric part alone decides."""
-    rows = [_exact(row) for row in spec["matrix"]]
-    return [[(rows[i][j] + rows[j][i]) / 2 for j in range(len(rows))] for i in range(len(rows))]
+    """The matrix of xᵀMx."""
+    return _definite(tuple(map(tuple, spec["matrix"])))
+
+
+@lru_cache(maxsize=64)
+def _definite(matrix: tuple[tuple[Any, ...], ...]) -> list[Vector]:
+    """The matrix in rationals; NotEnclosed unless it is symmetric and positive definite, exactly."""
+    rows = [_exact(row) for row in matrix]
+    if any(len(row) != len(rows) for row in rows) or any(
+        rows[i][j] != rows[j][i] for i in range(len(rows)) for j in range(i)
+    ):
+        raise NotEnclosed("the matrix of the norm is not symmetric")
+    if not is_positive_definite(rows):
+        raise NotEnclosed("the matrix of the norm is not positive definite")
+    return list(rows)
+
+
+def is_positive_definite(rows: Sequence[Vector]) -> bool:
+    """True if all leading minors of a symmetric matrix are positive, by elimination in integers (Bareiss)."""
+    below = math.lcm(*(v.denominator for row in rows for v in row))
+    work = [[v.numerator * (below // v.denominator) for v in row] for row in rows]
+    before = 1
+    for k, top in enumerate(work):
+        if top[k] <= 0:
+            return False
+        for i in range(k + 1, len(work)):
+            factor = work[i][k]
+            work[i] = [0] * (k + 1) + [
+                (top[k] * work[i][j] - factor * top[j]) // before for j in range(k + 1, len(work))
+            ]
+        before = top[k]
+    return True
 
 
 def _exact(values: Iterable[Any]) -> list[Fraction]:
@@ -285,17 +320,17 @@ def solve(rows: Sequence[Vector], right: Vector) -> list[Fraction]:
 def exponent_and_weights(spec: Any, dimension: int) -> tuple[Fraction | None, list[Fraction]]:
     """(q, weights) of ‖weights·x‖_q, q = None for ∞; NotEnclosed for a norm that is no weighted ℓq."""
     if isinstance(spec, str):
-        return _exponent(spec), [Fraction(1)] * dimension
+        return exponent(spec), [Fraction(1)] * dimension
     if spec["norm"] != "weighted":
         raise NotEnclosed(f"the norm {spec['norm']!r} is no weighted ℓq")
     q, weights = exponent_and_weights(spec["base"], dimension)
-    return q, list(_weighted(spec, weights))
+    return q, list(weighted(spec, weights))
 
 
 def axis_length(spec: Any, index: int, dimension: int, evidence: Evidence = no_evidence) -> Fraction:
     """At least the norm of the index-th unit vector: |a_index| is at most this times ‖a‖*."""
     if isinstance(spec, str):
-        _exponent(spec)  # it is an ℓq, whichever
+        exponent(spec)  # it is an ℓq, whichever
         return Fraction(1)
     if spec["norm"] == "weighted":
         if len(spec["weights"]) != dimension:
@@ -329,14 +364,18 @@ def power(x: Fraction, k: Fraction) -> Enclosure:
     if k.denominator == 1 and size * k <= LONGEST_POWER:
         return x**k.numerator, x**k.numerator
     context = decimal.Context(prec=DIGITS, Emin=decimal.MIN_EMIN, Emax=decimal.MAX_EMAX, traps=[])
-    exponent = context.multiply(_near(k, context), context.ln(_near(x, context)))
-    if exponent.copy_abs() > LARGEST_EXPONENT:
-        if exponent < 0:
-            return ZERO, Fraction(1, 2**LARGEST_EXPONENT)
+    natural = Fraction(context.ln(_near(x, context)))
+    # x is rounded to 1e-49 of itself, which moves ln x by up to 2e-49, and ln x itself is rounded to 1e-49 of it.
+    off = k * (2 + abs(natural)) / 10 ** (DIGITS - 2)
+    if off > LARGEST_ERROR:
+        raise NotEnclosed("an exponent too large to be computed with: the power cannot be told")
+    if k * natural > LARGEST_EXPONENT:
         raise NotEnclosed(f"a power too large to be computed with: over e^{LARGEST_EXPONENT}")
-    value = Fraction(context.exp(exponent))
-    # ln x is off by at most 1e-49·(1 + |ln x|), k times it by 1e-48·(k + k|ln x|); that is the power's relative error.
-    spread = Fraction(math.ceil(1 + k + abs(Fraction(exponent))), 10 ** (DIGITS - 5))
+    if k * natural < -LARGEST_EXPONENT:
+        return ZERO, Fraction(1, 2**LARGEST_EXPONENT)
+    value = Fraction(context.exp(_near(k * natural, context)))
+    # e^δ is within 2|δ| of 1 for |δ| ≤ 1/2; the argument of exp and its value are rounded once more.
+    spread = 2 * off + 4 * (1 + abs(k * natural)) / 10 ** (DIGITS - 2)
     return max(ZERO, -upper(-value * (1 - spread))), upper(value * (1 + spread))
 
 

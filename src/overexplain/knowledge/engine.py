@@ -181,7 +181,7 @@ class Knowledge:
             first, todo = todo[0], todo[1:]
             settled = settler.settle(unique[first], suggest=not region.trusted)
             found[first] = settled.verdict
-            pool.learn(settled.yes, settled.no)
+            pool.learn(settled.yes, None if settled.is_turned else settled.no)
             face = faces.learn(settled)
             if len(todo) >= WORTH and face is not None:
                 found[todo] = certain_on(face, unique[todo])

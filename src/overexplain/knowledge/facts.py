@@ -6,7 +6,7 @@ With t = ‖a‖*, the dual of the row's distance, and y the label of the point 
     OnPlane    |a·x' − b| ≤ tolerance·t        an explanation lies on the plane, to within its tolerance
     OffPlane   −y·(a·x' − b) = radius·s, to within tolerance·t     a robust one lies behind it, s = ‖a‖* of its ball's norm
     Steepest   −y·a·w ≥ steepness·t            and is the shortest way across
-    Flips      −y·(a·x' − b) ≥ −share·y·(a·x − b)     an inexact one at least changes the label
+    Flips      −y·(a·x' − b) ≥ −share·y·(a·x − b) − tolerance·t     an inexact one at least changes the label
 
 They are the float64 form of what `checker` states in rationals, rounded to the side that keeps them true: what follows from these
 follows from those.
@@ -22,7 +22,6 @@ from typing import Any, Literal, final
 
 import numpy as np
 
-from overexplain.errors import UnsupportedNorm
 from overexplain.geometry.arrays import FloatArray, IntArray
 from overexplain.geometry.lp import Lp
 from overexplain.geometry.mahalanobis import Mahalanobis
@@ -30,6 +29,8 @@ from overexplain.geometry.mechanism import Mechanism
 from overexplain.geometry.norm import UNIT_ROUNDOFF, Norm
 from overexplain.geometry.norms import Weighted
 from overexplain.geometry.polyhedral import Facets, Polyhedral
+from overexplain.knowledge.answers import answers_of
+from overexplain.knowledge.promises import Answer
 from overexplain.log.querylog import QueryLog
 
 SOLVED_LENGTH = 1e-7
@@ -79,7 +80,7 @@ class Steepest:
 
 @dataclass(frozen=True)
 class Flips:
-    """−side·(a·explanation − b) ≥ −share·side·(a·point − b)."""
+    """−side·(a·explanation − b) ≥ −share·side·(a·point − b) − tolerance·t; `is_all`: the row says nothing besides."""
 
     row: int
     side: int
@@ -87,6 +88,8 @@ class Flips:
     explanation: FloatArray
     share: float
     norm: Norm | None
+    tolerance: float = 0.0
+    is_all: bool = True
 
 
 @dataclass(frozen=True)
@@ -168,6 +171,11 @@ class Facts:
         """What robust counterfactuals say."""
         return [fact for fact in self.explained if isinstance(fact, OffPlane)]
 
+    def with_explained(self, explained: Iterable[Fact]) -> Facts:
+        """The same with other facts of explanations."""
+        kept = tuple(explained)
+        return replace(self, explained=kept, norms=lengths_in(kept)[0], secrets=lengths_in(kept)[1])
+
     def queries(self) -> FloatArray:
         """The labels as vectors g with g·(a, b) ≥ 0: side·(point, −1)."""
         return np.hstack([self.points, -np.ones((len(self.points), 1))]) * self.sides[:, None]
@@ -190,12 +198,17 @@ def read_facts(
     explained: list[Fact] = []
     unsided: list[int] = []
     with_margin = np.zeros(len(log), dtype=bool)
+    answers = answers_of(log, tolerance)
     for row in log.explained:
         terms = terms_of(log, int(row), tolerance)
         if terms is None:
             continue
-        found = _explained(log, int(row), int(labels[row]), terms)
-        if not terms.is_plain and labels[row]:
+        if terms.domain is not None:
+            answer = answers[int(row)]
+            found = _confined(log, int(row), int(labels[row]), terms, answer) if answer.is_used else []
+        else:
+            found = _explained(log, int(row), int(labels[row]), terms)
+        if not terms.is_plain and terms.domain is None and labels[row]:
             found += _robust(log, int(row), int(labels[row]), terms, robust)
         with_margin[row] = any(isinstance(fact, OnSide) for fact in found)
         explained += found
@@ -224,28 +237,19 @@ def lengths_in(explained: Iterable[Fact]) -> tuple[tuple[Norm, ...], tuple[Secre
 def terms_of(log: QueryLog, row: int, tolerance: float | None = None) -> Mechanism | None:
     """The terms under which a row's explanation can be used; None if only its label can.
 
-    An explanation of an unknown distance is used only if it is exact, a merely valid one only without a tolerance: it is the
-    served point itself that is promised to lie on the other side.
+    A tolerance is measured in the distance, so an explanation of an unknown one is used only if it is exact. A merely valid one
+    is the served point itself unless a tolerance is declared.
     """
     terms = log.mechanism_of(row)
     if terms is None:
         return None
     if tolerance is not None:
         terms = replace(terms, tolerance=tolerance)
-    if not _has_spec(terms.distance):  # a norm of the user's own: what holds under any distance still holds
-        terms = replace(terms, distance=None)
-    if terms.slack is None:
-        return None if terms.tolerance else terms
-    if terms.distance is None:
-        return terms if terms.tolerance == 0.0 else None
+    if terms.slack is None and terms.tolerance is None:
+        terms = replace(terms, tolerance=0.0)
+    if terms.distance is None and terms.tolerance != 0.0 and terms.domain is None:
+        return None
     return terms
-
-
-def _has_spec(norm: Norm | None) -> bool:
-    try:
-        return norm is None or norm.spec is not None
-    except UnsupportedNorm:
-        return False
 
 
 def _explained(log: QueryLog, row: int, side: int, terms: Mechanism) -> list[Fact]:
@@ -261,7 +265,9 @@ def _explained(log: QueryLog, row: int, side: int, terms: Mechanism) -> list[Fac
         if terms.slack == 0.0:
             plane: list[Fact] = [OnPlane(row, answer, 0.0, None)]
             return plane if side == 0 else [*plane, OnSide(row, side, point, 0.0, None)]
-        return [] if side == 0 else [OnSide(row, side, point, 0.0, None), Flips(row, side, point, answer, 0.0, None)]
+        off = terms.tolerance or 0.0
+        flips = Flips(row, side, point, answer, 0.0, norm if off else None, up(off), is_all=terms.slack is None)
+        return [] if side == 0 else [OnSide(row, side, point, 0.0, None), flips]
     step = answer - point
     low, high = _length(norm, step)
     tolerance = _tolerance(norm, terms, point, answer)
@@ -281,17 +287,28 @@ def _explained(log: QueryLog, row: int, side: int, terms: Mechanism) -> list[Fac
     facts = [OnSide(row, side, point, max(0.0, down(down(low - tolerance) / up(stretch))), norm)]
     if low > tolerance:
         facts.append(Flips(row, side, point, answer, up(up(tolerance * up(stretch)) / down(low - tolerance)), norm))
+    else:
+        facts.append(Flips(row, side, point, answer, 0.0, norm if tolerance else None, tolerance))
     return facts
 
 
-def _robust(log: QueryLog, row: int, side: int, terms: Mechanism, robust: Robust) -> list[Fact]:
-    """Where a robust answer lies; nothing if it hangs on a norm of the user's own, which cannot be told from others."""
-    own = log.mechanism_of(row)
-    assert own is not None
-    if not _has_spec(terms.robustness) or (own.radius is None and not _has_spec(own.distance)):
-        return []
+def _confined(log: QueryLog, row: int, side: int, terms: Mechanism, exact: Answer) -> list[Fact]:
+    """The facts of a row whose explanation was chosen from a domain: where x' lies, and nothing about how near it is."""
     point, answer = np.array(log.points[row]), np.array(log.explanations[row])
-    norm = terms.distance if terms.slack is not None else None
+    norm = None if exact.allowed == 0 else terms.distance
+    tolerance = 0.0 if norm is None else _tolerance(norm, terms, point, answer)
+    found: list[Fact] = [] if side == 0 else [OnSide(row, side, point, 0.0, None)]
+    if exact.is_on_plane:
+        return [OnPlane(row, answer, tolerance, norm), *found]
+    if side:
+        found.append(Flips(row, side, point, answer, 0.0, norm, tolerance, is_all=not exact.moved))
+    return found
+
+
+def _robust(log: QueryLog, row: int, side: int, terms: Mechanism, robust: Robust) -> list[Fact]:
+    """Where a robust answer lies."""
+    point, answer = np.array(log.points[row]), np.array(log.explanations[row])
+    norm = terms.distance if terms.slack is not None or terms.tolerance else None
     ball: Norm | Secret = Secret(terms.distance, terms.robustness)
     radius = 1.0
     if terms.radius is not None and terms.robustness is not None:
@@ -299,9 +316,11 @@ def _robust(log: QueryLog, row: int, side: int, terms: Mechanism, robust: Robust
     shared = isinstance(ball, Secret) or robust in ("shared", "exact")
     tight = terms.slack == 0.0 and (shared or robust == "perspective")
     fact = OffPlane(row, side, point, answer, 0.0, norm, ball, radius, tight, None, shared)
-    if norm is None or terms.slack is None:
+    if norm is None:
         return [fact]
     tolerance = _tolerance(norm, terms, point, answer)
+    if terms.slack is None:
+        return [replace(fact, tolerance=tolerance)]
     margin = max(0.0, down(down(_length(norm, answer - point)[0] - tolerance) / up(1.0 + terms.slack)))
     return [replace(fact, tolerance=tolerance, margin=margin if shared else None)]
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from overexplain.errors import CertificateInvalid, InvalidInput, SolverFailed
 from overexplain.geometry.arrays import FloatArray
-from overexplain.knowledge.answers import answers_of, exact
+from overexplain.knowledge.answers import answers_of, exact, written_form
 from overexplain.knowledge.cases import CaseSettler
 from overexplain.knowledge.certificates import Certificate, Disagreement
 from overexplain.knowledge.certificates import Model as ProofModel
@@ -54,6 +54,9 @@ class Known:
         self.log, self.tolerance, self.time_limit, self.rows = log, tolerance, time_limit, len(log)
         self.robust: Robust = robust
         self.answers: Mapping[int, Answer] = answers_of(log, tolerance)
+        for terms in log.mechanisms:  # a norm of the user's own is refused by name, before anything is said
+            written_form(terms.distance)
+            written_form(terms.robustness)
         self.region: Region | None = None
         self.pool = Pool(log.dimension or 0)
         self._lock = threading.RLock()
@@ -116,11 +119,21 @@ class Known:
         if self.facts.off_plane:
             return self._make_robust(Labelled(self.answers, filled), evidence)
         if self.facts.unsided:
-            cases = CaseSettler(self.log, self.facts, self.sides.labels, self.answers, filled, self.tolerance, evidence)
+            cases = CaseSettler(
+                self.log,
+                self.facts,
+                self.sides.labels,
+                self.answers,
+                filled,
+                self.tolerance,
+                evidence,
+                self._relative_to,
+            )
             if cases.centre is not None:
                 return cases
         answers = Labelled(self.answers, filled)
-        settler = settler_of(self.facts, answers, evidence, time.monotonic() + (self.time_limit or PATIENCE))
+        deadline = time.monotonic() + (self.time_limit or PATIENCE)
+        settler = settler_of(self.facts, answers, evidence, deadline, self._relative_to)
         if not settler.find_centre(None if self.region is None else self.region.centre()):
             raise_conflict(self.log, self.facts, answers, self.sides, self.tolerance)
         if self.region is not None:
@@ -136,7 +149,8 @@ class Known:
         deadline = time.monotonic() + (self.time_limit or PATIENCE)
         less = LEVELS[: LEVELS.index(self.robust)][:2][::-1]
         weaker = [read_facts(self.log, self.log.dimension, self.sides.labels, self.tolerance, level) for level in less]
-        settler = RobustSettler(answers, self.facts, whole, evidence, deadline, self.robust == "exact", weaker)
+        by_cases = self.robust == "exact"
+        settler = RobustSettler(answers, self.facts, whole, evidence, deadline, by_cases, weaker, self._relative_to)
         inside = None if self.region is None else self.region.inside()
         if not settler.find_centre(inside):
             raise_conflict(self.log, whole, answers, self.sides, self.tolerance)
@@ -151,6 +165,11 @@ class Known:
         if self._screens is None and isinstance(settler, RobustSettler) and self.region is not None:
             self._screens = Screens(self.region, settler, self.pool)
         return self._screens
+
+    @property
+    def _relative_to(self) -> tuple[Fraction, ...] | None:
+        """The point that is taken to be Yes, if the log does not say which side is."""
+        return self.answers[self.sides.assumed[0][0]].point if self.sides.assumed else None
 
     def _filled(self) -> dict[int, int]:
         known = {lemma.row: lemma.label for lemma in self.sides.lemmas}

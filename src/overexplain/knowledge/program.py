@@ -400,7 +400,7 @@ class Program:
         elif isinstance(fact, Flips):
             across = -fact.side * np.append(fact.explanation, -1.0)
             own = fact.side * fact.share * np.append(fact.point, -1.0)
-            self._add(across + own, right.copy(), Key("flips", fact.row, 1, number))
+            self._add(across + own, owing(-fact.tolerance), Key("flips", fact.row, 1, number))
         elif isinstance(fact, OffPlane):
             self._add_robust(fact, number)
 

@@ -10,7 +10,20 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 from overexplain.errors import CertificateInvalid
-from overexplain.knowledge.enclosures import ZERO, Enclosure, Evidence, Length, enclose, product, root
+from overexplain.knowledge.enclosures import (
+    ZERO,
+    Enclosure,
+    Evidence,
+    Length,
+    NotEnclosed,
+    axis_length,
+    dual_spec,
+    enclose,
+    exponent_and_weights,
+    no_evidence,
+    product,
+    root,
+)
 
 YES, NO, BOUNDARY = 1, -1, 2
 
@@ -84,8 +97,8 @@ def is_secret(length: Any) -> bool:
 class Answer:
     """One row of a log in exact numbers. `distance` and `robustness` are the norms' written forms.
 
-    A tolerance of None is float64 rounding: `rounding`·(‖x‖ + ‖x'‖). A radius of None is secret. A row is opaque if nothing tells
-    its reach, or whether another row's is the same: its norm is a user's own.
+    A tolerance of None is float64 rounding: `rounding`·(‖x‖ + ‖x'‖). A radius of None is secret. `free` are the continuous
+    features of the domain that the explanation was chosen from; None: from all of R^p.
     """
 
     point: tuple[Fraction, ...]
@@ -97,12 +110,51 @@ class Answer:
     rounding: Fraction = FLOAT64_ANSWER
     robustness: Any = None
     radius: Fraction | None = ZERO
-    is_opaque: bool = False
+    free: tuple[int, ...] | None = None
 
     @property
     def is_plain(self) -> bool:
-        """True if the explanation lies on the plane itself."""
+        """True if the explanation has no ball around it."""
         return self.radius == 0
+
+    @property
+    def is_confined(self) -> bool:
+        """True if the explanation was chosen from less than R^p."""
+        return self.free is not None
+
+    @cached_property
+    def allowed(self) -> Fraction | None:
+        """The tolerance, 0 where the definition makes it so: of valid answers that were served, and of discrete features."""
+        if self.free is not None and not self.free:
+            return ZERO
+        if self.tolerance is None and (self.slack is None or (self.is_confined and not self.moved)):
+            return ZERO
+        return self.tolerance
+
+    @cached_property
+    def moved(self) -> tuple[int, ...]:
+        """The continuous features of its domain that moved."""
+        return tuple(i for i in self.free or () if self.step[i])
+
+    @cached_property
+    def is_on_plane(self) -> bool:
+        """True if x' itself lies on the plane, to within the tolerance: a plain optimum that no discrete feature brought across."""
+        if self.explanation is None or not self.is_plain or self.slack != 0:
+            return False
+        if self.free is None:
+            return True
+        fixed = [i for i, v in enumerate(self.step) if v and i not in self.free]
+        if not fixed or not self.moved or self.distance is None:
+            return bool(self.moved) and not fixed
+        try:
+            q, weights = exponent_and_weights(self.distance, len(self.step))
+            tolerance = tolerance_of(self, no_evidence)[1]
+        except NotEnclosed:  # a norm under which a shorter move may cost more
+            return False
+        # It was not the tolerance alone that moved a continuous feature, under ℓ∞ as far as any.
+        sizes = [weight * abs(v) for weight, v in zip(weights, self.step, strict=True)]
+        farthest = max(sizes[i] for i in self.moved) - tolerance
+        return farthest > (0 if q is not None else max(sizes[i] for i in fixed))
 
     @cached_property
     def reach(self) -> Right | None:
@@ -110,11 +162,35 @@ class Answer:
 
         Rows of a secret radius with the same norms share one reach.
         """
-        if self.is_plain or self.is_opaque:
+        if self.is_plain or self.is_confined:
             return None
         if self.radius is None:
-            return {"norm": SECRET, "distance": self.distance, "robustness": self.robustness}, Fraction(1)
+            return secret_of(self), Fraction(1)
         return None if self.robustness is None else (self.robustness, self.radius)
+
+    @cached_property
+    def is_swappable(self) -> bool:
+        """True if (−a, −b) is consistent with the row, its label left out, whenever (a, b) is.
+
+        So it is unless the explained point may lie on the plane and its answer behind it: not if the ball is known to be shorter
+        than the step, s ≤ Σ|a_i|·‖e_i‖ ≤ t·Σ‖e_i‖*·‖e_i‖ bounding it.
+        """
+        if self.slack is None or self.is_confined or self.radius is None:
+            return False
+        if self.is_plain or self.distance is None or self.robustness is None:
+            return self.is_plain
+        dual, size = dual_spec(self.robustness), len(self.point)
+        try:
+            ratio = sum((axis_length(self.distance, i, size) * axis_length(dual, i, size) for i in range(size)), ZERO)
+            margin = promise(self, no_evidence).margin
+        except NotEnclosed:
+            return False
+        return self.radius * (1 if self.distance == self.robustness else ratio) < margin
+
+    @property
+    def is_strict(self) -> bool:
+        """True if the explained point lies strictly on its side although no margin says so: exact, of an unknown distance."""
+        return self.is_used and self.distance is None and self.is_plain and self.is_swappable and any(self.step)
 
     @cached_property
     def step(self) -> tuple[Fraction, ...]:
@@ -128,12 +204,6 @@ class Answer:
         return whole(self.point)
 
     @cached_property
-    def whole_explanation(self) -> tuple[tuple[int, ...], int]:
-        """The same of x'."""
-        assert self.explanation is not None
-        return whole(self.explanation)
-
-    @cached_property
     def whole_step(self) -> tuple[tuple[int, ...], int]:
         """The same of w."""
         return whole(self.step)
@@ -142,14 +212,14 @@ class Answer:
     def is_used(self) -> bool:
         """True if the explanation says anything.
 
-        One of an unknown distance does only if it is exact; a merely valid one (slack None) only without a tolerance: it is
-        the served float point itself, and its own label is what is promised.
+        A tolerance is measured in the distance: one of an unknown distance does only if it is exact.
         """
-        if self.explanation is None:
-            return False
-        if self.slack is None:
-            return not self.tolerance
-        return self.distance is not None or self.tolerance == 0
+        return self.explanation is not None and (self.distance is not None or self.allowed == 0)
+
+
+def secret_of(answer: Answer) -> dict[str, Any]:
+    """The reach of a secret radius: one for all rows with the same distance and robustness."""
+    return {"norm": SECRET, "distance": answer.distance, "robustness": answer.robustness}
 
 
 def whole(numbers: Sequence[Fraction]) -> tuple[tuple[int, ...], int]:
@@ -159,27 +229,26 @@ def whole(numbers: Sequence[Fraction]) -> tuple[tuple[int, ...], int]:
 
 
 class Promise(NamedTuple):
-    """The numbers in an explained row's facts; a steepness ≤ 0 and a flip of None promise nothing."""
+    """The numbers in an explained row's facts; a steepness ≤ 0 promises nothing, a flip of None is one of the tolerance alone."""
 
     tolerance: Fraction = ZERO
     margin: Fraction = ZERO
     steepness: Fraction = ZERO
-    squared: Fraction | None = None  # the steepness squared, which is rational for ℓ2 and its kin
     flip: Fraction | None = None
 
 
-def promise(answer: Answer, evidence: Evidence, *, strong: bool) -> Promise:
-    """The facts' numbers, rounded such that they hold for certain, or (strong) such that nothing less will do."""
+def promise(answer: Answer, evidence: Evidence) -> Promise:
+    """The facts' numbers, rounded such that they hold for certain."""
     if not answer.is_used:
         return Promise()
-    if answer.distance is None or answer.slack is None:
+    if answer.allowed == 0 and (answer.distance is None or answer.slack is None or answer.is_confined):
         return Promise(flip=ZERO)
-    known = answer.__dict__.get(("weak", "strong")[strong])
+    known = answer.__dict__.get("promise")
     if known is not None:
         return known  # type: ignore[no-any-return]
-    made = _promise(answer, evidence, strong)
+    made = _promise(answer, evidence)
     if not _needs_evidence(answer.distance):  # what was found by evidence must be found again, by whoever's it is
-        answer.__dict__[("weak", "strong")[strong]] = made
+        answer.__dict__["promise"] = made
     return made
 
 
@@ -189,26 +258,31 @@ def _needs_evidence(spec: Any) -> bool:
     return spec["norm"] in ("polyhedral", "facets") or _needs_evidence(spec.get("base", "l1"))
 
 
-def _promise(answer: Answer, evidence: Evidence, strong: bool) -> Promise:
-    assert answer.slack is not None
-    low, high = enclose(answer.distance, answer.step, evidence)
-    tolerance = _tolerance(answer, evidence)[0 if strong else 1]
-    length, stretch = high if strong else low, 1 + answer.slack
+def _promise(answer: Answer, evidence: Evidence) -> Promise:
+    tolerance = tolerance_of(answer, evidence)[1]
+    if answer.slack is None or answer.is_confined:
+        return Promise(tolerance)
+    length, stretch = enclose(answer.distance, answer.step, evidence)[0], 1 + answer.slack
     steepness = length - 2 * tolerance
     squared = product(answer.distance, answer.step, answer.step)
     if squared is not None:
-        squared = max(ZERO, squared - tolerance * tolerance)
-        steepness = root(squared)[1 if strong else 0]
-    flip = tolerance * stretch / (length - tolerance) if length > tolerance else None
-    return Promise(tolerance, max(ZERO, length - tolerance) / stretch, steepness, squared, flip)
+        steepness = root(max(ZERO, squared - tolerance * tolerance))[0]
+    flip = tolerance * stretch / (length - tolerance) if length > tolerance else ZERO if tolerance == 0 else None
+    return Promise(tolerance, max(ZERO, length - tolerance) / stretch, steepness, flip)
 
 
-def _tolerance(answer: Answer, evidence: Evidence) -> Enclosure:
-    if answer.tolerance is not None:
-        return answer.tolerance, answer.tolerance
+def tolerance_of(answer: Answer, evidence: Evidence) -> Enclosure:
+    """How far an explanation may be off, enclosed."""
+    if answer.allowed is not None:
+        return answer.allowed, answer.allowed
     assert answer.explanation is not None
     ends = [enclose(answer.distance, x, evidence) for x in (answer.point, answer.explanation)]
     return answer.rounding * (ends[0][0] + ends[1][0]), answer.rounding * (ends[0][1] + ends[1][1])
+
+
+def allows_constants(log: Mapping[int, Answer]) -> bool:
+    """True if a = 0 is a model: every row's terms have a domain."""
+    return bool(log) and all(answer.is_confined for answer in log.values())
 
 
 def assumption(log: Mapping[int, Answer], assumed: Sequence[tuple[int, int]]) -> dict[int, int]:
@@ -218,8 +292,14 @@ def assumption(log: Mapping[int, Answer], assumed: Sequence[tuple[int, int]]) ->
     row, label = assumed[0]
     if len(assumed) > 1 or label != YES or type(row) is not int or row not in log:
         raise CertificateInvalid(f"what may be assumed is that one row of the log is Yes, got {list(assumed)!r}")
-    if any(answer.label is not None for answer in log.values()):
-        raise CertificateInvalid("it assumes a label although the log has labels: they decide which side is Yes")
+    for number, answer in log.items():
+        if answer.label is not None:
+            raise CertificateInvalid("it assumes a label although the log has labels: they decide which side is Yes")
+        if answer.is_used and not answer.is_swappable:
+            raise CertificateInvalid(
+                f"it assumes a label, but Yes and No cannot be swapped in row {number}: a question on the plane is Yes either way, "
+                "and a robust, merely valid or confined answer then lies on one side only"
+            )
     return {row: YES}
 
 

@@ -17,14 +17,19 @@ from overexplain.knowledge.exact import ONE, ZERO
 from overexplain.knowledge.facts import is_euclidean
 
 
-def exact_span(norm: Norm, step: list[Fraction]) -> list[list[Fraction]]:
-    """Rational rows orthogonal to K(w): what w fixes about the direction of a. Empty where that is irrational."""
+def exact_span(norm: Norm, step: list[Fraction], tolerance: Fraction = ZERO) -> list[list[Fraction]]:
+    """Rational rows orthogonal to K(w°) for every optimum within the tolerance: what w fixes about the direction of a, exactly.
+
+    Empty where that is irrational, or where a tolerance leaves nothing fixed.
+    """
     p = len(step)
     if is_euclidean(norm):
+        if tolerance:
+            return []
         return [row for _, row in orthogonal(gradient_of(norm, step))]
     q, weights = exponent_and_weights(norm, p)
     if q == 1:
-        moved = [i for i in range(p) if step[i]]
+        moved = [i for i in range(p) if weights[i] * abs(step[i]) > tolerance]
         rows = []
         for i in moved[1:]:
             row = [Fraction(0)] * p
@@ -34,7 +39,7 @@ def exact_span(norm: Norm, step: list[Fraction]) -> list[list[Fraction]]:
         return rows
     if q == np.inf:
         farthest = max(d * abs(v) for d, v in zip(weights, step, strict=True))
-        still = [i for i in range(p) if weights[i] * abs(step[i]) < farthest]
+        still = [i for i in range(p) if weights[i] * abs(step[i]) < farthest - 2 * tolerance]
         return [[Fraction(int(i == j)) for j in range(p)] for i in still]
     return []
 
@@ -73,9 +78,14 @@ def orthogonal(g: Any, among: Iterable[int] | None = None) -> list[tuple[int, An
     return basis
 
 
+def is_flat(norm: Norm) -> bool:
+    """True for ℓ1 and ℓ∞, plain or weighted."""
+    return exponent_and_weights(norm, 1 if norm.dimension is None else norm.dimension)[0] in (1, np.inf)
+
+
 def is_rational(norm: Norm) -> bool:
     """True if rational vectors have rational lengths."""
-    return isinstance(norm, Polyhedral) or exponent_and_weights(norm, 1)[0] in (1, np.inf)
+    return isinstance(norm, Polyhedral) or is_flat(norm)
 
 
 def exact_maximizer(norm: Norm, a: Sequence[Fraction]) -> tuple[list[Fraction], Fraction] | None:

@@ -14,10 +14,12 @@ from overexplain.geometry.arrays import FloatArray
 from overexplain.geometry.hyperplane import NO
 from overexplain.geometry.norm import UNIT_ROUNDOFF
 from overexplain.knowledge.cone import Cone, build_cone
-from overexplain.knowledge.facts import Facts, OnPlane, OnSide, Steepest
+from overexplain.knowledge.core import THIN
+from overexplain.knowledge.facts import Facts, Flips, OnPlane, OnSide, Steepest
 from overexplain.knowledge.gauge.fit import Gauge, NoInterior, fit_gauge
 from overexplain.knowledge.gauge.view import View
 from overexplain.knowledge.program import column_exponents
+from overexplain.knowledge.rational_norms import exponent_and_weights, is_flat
 from overexplain.knowledge.shells import Directions, touching_steps
 from overexplain.knowledge.smooth import OPEN, smooth_codes, smooth_facts
 from overexplain.knowledge.span import Span
@@ -36,6 +38,7 @@ class Region:
     """
 
     def __init__(self, facts: Facts, touching: Directions | None = None) -> None:
+        whole, facts = facts, _measured(facts)
         self.facts = facts
         vectors = [
             facts.queries(),
@@ -45,6 +48,8 @@ class Region:
         self._largest = float(np.ldexp(1.0, 400 - int(self.exponents[:-1].max())))
         self.smooth = [*smooth_facts(facts), *touching_steps(facts)]
         self.cone: Cone = build_cone(facts, -self.exponents, touching)
+        if facts is not whole:
+            self.cone = replace(self.cone, is_complete=False)
         self.span: Span | None = None
         self.gauge: Gauge | None = None
         self.view: View | None = None
@@ -145,6 +150,8 @@ class Region:
         by the size of their rows on its basis.
         """
         core = self.cone.core
+        if any(isinstance(f, Steepest) and f.tolerance > 0 and not _is_sharp(f) for f in self.facts.explained):
+            return False
         if not core.equalities:
             return True
         inverse = np.abs(core.inverse())
@@ -164,12 +171,7 @@ class Region:
                     )
                     if not float(off @ spread) <= 0.5 * max(equality.width, 1e-300):
                         return False
-        # A coordinate that hardly moved is neither fixed nor free of its row's own margin: leave those to the exact step.
         for fact in self.facts.explained:
-            if isinstance(fact, Steepest) and fact.tolerance > 0:
-                moved = np.abs(fact.step) * fact.norm.units(len(fact.step))
-                if np.any((moved > 0) & (moved <= 1e-6 * fact.length)):
-                    return False
             if isinstance(fact, OnSide) and fact.norm is not None and fact.norm not in [f.norm for f in planes]:
                 return False
         return True
@@ -248,6 +250,30 @@ class Region:
         if not self.trusted:
             found[found == UNKNOWN] = OPEN
         return found
+
+
+def _measured(facts: Facts) -> Facts:
+    """The facts without those whose tolerance is a share of a length that no step tells."""
+    told = {fact.norm for fact in facts.explained if isinstance(fact, Steepest)}
+    kept = [
+        f for f in facts.explained if not (isinstance(f, OnPlane | Flips) and f.tolerance > 0 and f.norm not in told)
+    ]
+    return facts if len(kept) == len(facts.explained) else facts.with_explained(kept)
+
+
+def _is_sharp(fact: Steepest) -> bool:
+    """True if every model inside what the rows of the step leave has an optimum within its tolerance, and rounding is far smaller.
+
+    ℓ1: what moved moved far, and moves of the same gain are the only ones. ℓ∞: what moved farthest moved equally far.
+    """
+    if not is_flat(fact.norm) or fact.tolerance > THIN * fact.length:
+        return False
+    q, _ = exponent_and_weights(fact.norm, len(fact.step))
+    moved = np.abs(fact.step) * fact.norm.units(len(fact.step))
+    if q == 1:
+        return not np.any((moved > 0) & (moved <= 1e-6 * fact.length))
+    near = moved >= fact.length - 4 * fact.tolerance
+    return bool(moved.max() - moved[near].min() <= fact.tolerance / 4)
 
 
 def _rank(rows: FloatArray) -> int:

@@ -22,7 +22,7 @@ from overexplain.geometry.hyperplane import NO, YES
 from overexplain.knowledge.belief import Belief
 from overexplain.knowledge.checker import Answer, Branch, Branched, Term
 from overexplain.knowledge.core import find_core
-from overexplain.knowledge.enclosures import Evidence
+from overexplain.knowledge.enclosures import Evidence, Vector
 from overexplain.knowledge.exact import ONE
 from overexplain.knowledge.facts import Facts, OffPlane, OnPlane, Secret, Steepest
 from overexplain.knowledge.opponents import Opponents, unit
@@ -55,10 +55,11 @@ class RobustSettler:
         deadline: float | None,
         by_cases: bool,
         weaker: Sequence[Facts] = (),
+        relative_to: Vector | None = None,
     ) -> None:
         self.answers, self.evidence, self.by_cases = answers, evidence, by_cases
         self._weaker = weaker
-        belief = Belief(answers, evidence)
+        belief = Belief(answers, evidence, relative_to)
         self.proves, self.keeps = belief.proves, belief.keeps
         self.facts = facts
         self.program = Program(level)

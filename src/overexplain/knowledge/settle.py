@@ -21,9 +21,9 @@ from overexplain.geometry.hyperplane import NO, YES
 from overexplain.knowledge.belief import Belief
 from overexplain.knowledge.checker import Answer, Branched, Term
 from overexplain.knowledge.core import Core
-from overexplain.knowledge.enclosures import Evidence
+from overexplain.knowledge.enclosures import Evidence, Vector
 from overexplain.knowledge.exact import ONE, ZERO
-from overexplain.knowledge.facts import Facts, OnPlane
+from overexplain.knowledge.facts import Facts, OnPlane, Steepest
 from overexplain.knowledge.program import Program, Solution
 from overexplain.knowledge.smooth import smooth_facts, steepest_weight
 from overexplain.knowledge.terms import TermMaker
@@ -33,7 +33,10 @@ from overexplain.knowledge.verdicts import Verdict
 
 @dataclass(frozen=True)
 class Settled:
-    """A verdict and what proves it: terms (and the reverse, on the plane), branches, or two models; nothing if undecided."""
+    """A verdict and what proves it: terms (and the reverse, on the plane), branches, or two models; nothing if undecided.
+
+    `is_turned`: which side is Yes is a matter of naming, and `no` calls it the other way round.
+    """
 
     verdict: Verdict
     terms: tuple[Term, ...] = ()
@@ -41,9 +44,27 @@ class Settled:
     yes: Model | None = None
     no: Model | None = None
     branches: Branched | None = None
+    is_turned: bool = False
 
+
+CLOSER = (
+    ZERO,
+    *(Fraction(2) ** k for k in (-50, -40, -30, -22, -16, -11, -7, -4, -2, -1)),
+    *(1 - Fraction(2) ** k for k in (-2, -3, -5)),
+)
+"""Shares of the centre in a model that is moved towards it; the last ones only where tolerances leave models little room."""
+
+NEARLY = 10
+
+LOOSE = 1e-9
+"""A tolerance above this share of its step is more than rounding."""
 
 UNDECIDED = Settled(Verdict.UNDECIDED)
+
+
+def is_loose(facts: Facts) -> bool:
+    """True if some tolerance is more than rounding: then facts leave models that would have answered differently."""
+    return any(isinstance(f, Steepest) and f.tolerance > LOOSE * f.length for f in facts.explained)
 
 
 def own_label(facts: Facts) -> dict[Exact, int]:
@@ -67,13 +88,15 @@ class Settler:
         program: Program,
         evidence: Evidence,
         deadline: float | None,
+        relative_to: Vector | None = None,
     ) -> None:
         self.answers, self.facts, self.core, self.program = answers, facts, core, program
-        self.evidence = evidence
-        belief = Belief(answers, evidence)
+        self.evidence, self.relative_to = evidence, relative_to
+        belief = Belief(answers, evidence, relative_to)
         self.proves, self.keeps = belief.proves, belief.keeps
+        self._belief, self._is_loose = belief, is_loose(facts)
         self.maker = TermMaker(program, answers, evidence)
-        self.ties = Ties(program, self.maker, deadline)
+        self.ties = Ties(program, self.maker, deadline, (NO,) if relative_to is None else (NO, YES))
         self.centre: Model | None = None
         self.suggest: Callable[[FloatArray], Model | None] = lambda _: None
 
@@ -81,9 +104,12 @@ class Settler:
 
     def find_centre(self, suggestion: Model | None) -> bool:
         """True if a consistent model is known, the suggested one or one found by the exact step."""
-        for found in (suggestion, *self._middles()):
+        for found in chain([suggestion], self._middles(), self._likely() if self._is_loose else ()):
             if self.keeps(found):
                 self.centre = found
+                return True
+            if found is not None and (moved := self._fitted(found)) is not None:
+                self.centre = moved
                 return True
         try:
             for outcome in self._exact_models():
@@ -124,6 +150,34 @@ class Settler:
                 shown = np.append(normal, normal @ fact.explanation)
                 yield self.core.model(self.core.coordinates(shown / np.abs(shown).max()))
         except (SolverFailed, np.linalg.LinAlgError, OverflowError, ValueError):
+            return
+
+    def _fitted(self, model: Model, point: Exact | None = None, label: int = 0) -> Model | None:
+        """The model with another offset, where tolerances leave facts that a model may keep without having answered so."""
+        return self._belief.fitted(model, point, label) if self._is_loose else None
+
+    def _likely(self) -> Iterator[Model]:
+        """Models whose own answers are near the logged ones: first in the mean, then the farthest of them."""
+        from scipy.optimize import least_squares
+
+        steps = [f for f in self.facts.explained if isinstance(f, Steepest) and f.tolerance > 0]
+
+        def apart(z: FloatArray, power: int) -> FloatArray:
+            rows = []
+            for fact in steps:
+                far = fact.side * (z[:-1] @ fact.point - z[-1]) / float(fact.norm.dual(z[:-1]))
+                answer = fact.point - fact.side * far * np.asarray(fact.norm.maximizer(z[:-1]))
+                rest = (fact.explanation - answer) / fact.tolerance
+                rows.append(rest * float(fact.norm(rest)) ** power)
+            return np.concatenate(rows)
+
+        try:
+            z = self.program.middle()[0]
+            for power in (0, 1, 3, 7):
+                z = least_squares(apart, z / np.linalg.norm(z[:-1]), args=(power,), max_nfev=100).x
+                exact = [Fraction(float(v)) for v in z]
+                yield exact[:-1], exact[-1]
+        except (SolverFailed, np.linalg.LinAlgError, ValueError, OverflowError, ZeroDivisionError):
             return
 
     def contradiction(self) -> list[Term] | None:
@@ -252,8 +306,7 @@ class Settler:
         assert self.centre is not None
         size, other = self._size(self.centre), self._size(there)
         here = [v / size for v in (*self.centre[0], self.centre[1])]
-        for exponent in (None, -50, -40, -30, -22, -16, -11, -7, -4, -2):
-            share = ZERO if exponent is None else Fraction(2) ** exponent
+        for share in CLOSER if self._is_loose else CLOSER[:NEARLY]:
             mixed = [share * a + (1 - share) * b / other for a, b in zip(here, (*there[0], there[1]), strict=True)]
             model = (mixed[:-1], mixed[-1])
             said = says(model, point)
@@ -261,6 +314,8 @@ class Settler:
                 break
             if self.keeps(model):
                 return model
+            if (moved := self._fitted(model, point, -sign)) is not None:
+                return moved
         return None
 
     # The exact step.
@@ -280,10 +335,17 @@ class Settler:
         if self.proves(first, point, sign):
             return Settled(Verdict(sign), tuple(first))
         # Not strict: some consistent model has the point on its plane, and the prices of the program are one.
-        if sign == NO:
-            for model in chain([touching], self.ties.leaning(point)):
-                if model is not None and says(model, point) == 0 and self.keeps(model):
+        if sign in self.ties.strict:
+            for model in chain([touching], self.ties.leaning(point, sign)):
+                if model is None or says(model, point) != 0 or not self.keeps(model):
+                    continue
+                if sign == NO:
                     return self._disagreement(point, sign, model)
+                # The other way round it has the point on its plane, too, and so on another side than the row that is taken as Yes.
+                assert self.relative_to is not None
+                if says(model, self.relative_to) > 0:
+                    turned = ([-v for v in model[0]], -model[1])
+                    return Settled(Verdict.UNKNOWN, yes=self.centre, no=turned, is_turned=True)
         return None
 
     def _is_zero(self, first: list[Term], second: list[Term], point: Exact, sign: int) -> bool:
@@ -302,6 +364,8 @@ class Settler:
             said = says(candidate, point)
             if (said < 0 if sign == YES else said >= 0) and self.keeps(candidate):
                 return candidate
+            if (moved := self._fitted(candidate, point, -sign)) is not None:
+                return moved
         return None
 
     def _by_tilting(self, point: Exact, x: FloatArray, sign: int) -> Settled | None:

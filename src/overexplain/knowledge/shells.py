@@ -15,8 +15,8 @@ import numpy as np
 from overexplain.geometry.arrays import FloatArray
 from overexplain.geometry.norm import UNIT_ROUNDOFF, Norm
 from overexplain.knowledge.chords import dual_exponent, root_box, root_chords, unit_of
-from overexplain.knowledge.facts import Facts, OffPlane, Secret, Steepest
-from overexplain.knowledge.rational_norms import exponent_and_weights
+from overexplain.knowledge.facts import Facts, OffPlane, Secret, Steepest, length_error
+from overexplain.knowledge.rational_norms import exponent_and_weights, is_flat
 
 Directions = Mapping[int, FloatArray]
 """For the number of a norm: vectors of length at most 1 (rows) at which Hölder's inequality is written down."""
@@ -93,7 +93,7 @@ def thin_shells(facts: Facts, thin: float) -> Iterator[tuple[FloatArray, float, 
         step = steps.get(fact.row)
         if not (fact.tight and fact.shared) or step is None or fact.norm is None:
             continue
-        size = float(fact.norm(fact.explanation)) + step.length
+        size = _entrywise(fact.norm, fact.explanation) + _entrywise(fact.norm, step.step)
         reference, number = known[fact.ball], facts.norms.index(fact.norm)
         if fact.tolerance > thin * size:
             continue
@@ -104,16 +104,22 @@ def thin_shells(facts: Facts, thin: float) -> Iterator[tuple[FloatArray, float, 
         if isinstance(fact.ball, Secret):
             continue
         least, most = (1.0, 1.0) if fact.ball == fact.norm else ratios.get((fact.ball, number), (0.0, np.inf))
-        has_exact = fact.tolerance == 0 and fact.ball == fact.norm and _is_flat(fact.norm)  # `exact_shells` has it
+        has_exact = fact.tolerance == 0 and fact.ball == fact.norm and is_flat(fact.norm)  # `exact_shells` has it
         if np.isfinite(most) and most - least <= 1e-5 * most and not has_exact:
             middle = (least + most) / 2
-            width = fact.tolerance / fact.radius + (most - least) / 2 + 2 * most * fact.tolerance / step.length
+            width = fact.tolerance / fact.radius + (most - least) / 2 + _step_error(step, facts.dimension) * most
             along = -fact.side * middle / step.length * np.append(step.step, 0.0)
             yield own - along, width + rounding + 64 * UNIT_ROUNDOFF * most, number
 
 
-def _is_flat(norm: Norm) -> bool:
-    return exponent_and_weights(norm, 1 if norm.dimension is None else norm.dimension)[0] in (1, np.inf)
+def _entrywise(norm: Norm, x: FloatArray) -> float:
+    """A length that rounding errors of the entries are a share of, also where a norm is shorter along x than along its entries."""
+    return float(norm.units(len(x)) @ np.abs(x)) * (1 + 1e-6)
+
+
+def _step_error(step: Steepest, p: int) -> float:
+    """How far −y·a·w/length may be from t, relatively: by the tolerance, and because the length was rounded up."""
+    return (2 * step.tolerance / step.length + 4 * length_error(step.norm, p)) * (1 + 1e-9)
 
 
 def _ratios(facts: Facts) -> Iterator[tuple[tuple[Norm | Secret, int], tuple[float, float]]]:
@@ -148,8 +154,11 @@ def touching_steps(facts: Facts) -> list[Steepest]:
             continue
         middle = (least + most) / 2
         point = fact.explanation - fact.radius * middle / step.length * step.step
-        size = float(step.norm(fact.explanation)) + fact.radius * most
-        off = fact.tolerance + fact.radius * ((most - least) / 2 + 2 * most * fact.tolerance / step.length)
+        size = (
+            _entrywise(step.norm, fact.explanation)
+            + fact.radius * most * _entrywise(step.norm, step.step) / step.length
+        )
+        off = fact.tolerance + fact.radius * ((most - least) / 2 + most * _step_error(step, facts.dimension))
         off = off * (1 + 1e-9) + 64 * UNIT_ROUNDOFF * size
         found.append(replace(step, explanation=point, tolerance=off))
     return sorted(found, key=lambda step: step.tolerance / step.length)

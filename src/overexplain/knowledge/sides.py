@@ -17,7 +17,7 @@ from overexplain.errors import CertificateInvalid, SolverFailed
 from overexplain.geometry.hyperplane import NO, YES
 from overexplain.knowledge.checker import Answer, Lemma, Term, check_certificate
 from overexplain.knowledge.enclosures import Evidence
-from overexplain.knowledge.facts import Facts, read_facts, terms_of
+from overexplain.knowledge.facts import Facts, read_facts
 from overexplain.knowledge.program import Program
 from overexplain.knowledge.terms import TermMaker
 from overexplain.log.querylog import QueryLog
@@ -69,10 +69,10 @@ def find_sides(
     """The labels of a log, completed; `earlier` are sides that were implied before rows were added."""
     labels = np.array(log.labels, dtype=np.int8)
     assumed: tuple[tuple[int, int], ...] = ()
-    usable = [int(row) for row in log.explained if terms_of(log, int(row), tolerance) is not None]
+    usable = [int(row) for row in log.explained if answers[int(row)].is_used]
     open_rows = [row for row in usable if labels[row] == 0]
-    if not labels.any():
-        exact = [row for row in open_rows if getattr(terms_of(log, row, tolerance), "slack", None) == 0.0]
+    if not labels.any() and all(answers[row].is_swappable for row in usable):
+        exact = [row for row in open_rows if answers[row].slack == 0]
         if exact:
             assumed = ((exact[0], YES),)
             labels[exact[0]] = YES

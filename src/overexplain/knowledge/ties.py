@@ -52,11 +52,14 @@ ROUNDS = 200
 class Ties:
     """Solves the program of some facts exactly; `deadline` stops it with OutOfTime.
 
-    `touching` is, after a claim of No that nothing makes strict, a model with the point on its plane.
+    `strict` are the claims that must be strict; `touching` is, after one that nothing makes so, a model that has the point on its
+    plane.
     """
 
-    def __init__(self, program: Program, maker: TermMaker, deadline: float | None) -> None:
-        self.program, self.maker, self.deadline = program, maker, deadline
+    def __init__(
+        self, program: Program, maker: TermMaker, deadline: float | None, strict: tuple[int, ...] = (NO,)
+    ) -> None:
+        self.program, self.maker, self.deadline, self.strict = program, maker, deadline, strict
         self.touching: Model | None = None
 
     def find(self, point: Exact | None, sign: int, lean: list[Fraction] | None = None) -> list[Term] | Model:
@@ -87,8 +90,8 @@ class Ties:
                 columns = [[*column, gain] for column, gain in zip(columns, gains, strict=True)]
                 outcome = solve(columns, [*target, ONE], [ZERO] * len(columns), self.deadline)
             else:
-                outcome = solve(columns, target, gains if sign == NO else [ZERO] * len(columns), self.deadline)
-            if outcome.weights is not None and not outcome.unbounded and not (point is not None and sign == NO):
+                outcome = solve(columns, target, gains if sign in self.strict else [ZERO] * len(columns), self.deadline)
+            if outcome.weights is not None and not outcome.unbounded and (point is None or sign not in self.strict):
                 return self.maker.terms(dict(zip(chosen, outcome.weights, strict=False)))
             if outcome.unbounded:
                 raise SolverFailed("the log contradicts itself")
@@ -104,14 +107,14 @@ class Ties:
             return self.maker.terms(dict(zip(chosen, outcome.weights, strict=False)))
         raise SolverFailed("the exact step did not end")
 
-    def leaning(self, point: Exact) -> Iterator[Model | None]:
+    def leaning(self, point: Exact, sign: int) -> Iterator[Model | None]:
         """Models that have the point on their plane and lean some way: one that does not lean at all may be no model."""
         for i in range(self.program.facts.dimension):
             for way in (ONE, -ONE):
                 lean = [ZERO] * (self.program.facts.dimension + 1)
                 lean[i] = way
                 try:
-                    self.find(point, NO, lean)
+                    self.find(point, sign, lean)
                 except OutOfTime:
                     raise
                 except SolverFailed:  # no model leans that way

@@ -1,6 +1,8 @@
-"""Could this model have given all the answers of a log? Exact rational arithmetic, standard library only.
+"""Could this model have given all the answers of a log? By the definition, in exact rational arithmetic; standard library only.
 
-The facts that it must keep are those of `checker`.
+The definition is that of docs/theory/consistent.md, and so are the names: w = x' − x is the step, m = y·(a·x − b) ≥ 0 the margin of
+the explained point, G = m + r the level of the optimum, r the reach of a robustness ball. The facts of `checker` follow from it; a
+model that keeps them all need not satisfy it.
 """
 
 from __future__ import annotations
@@ -18,21 +20,23 @@ from overexplain.knowledge.enclosures import (
     Length,
     NotEnclosed,
     Vector,
+    axis_length,
     dual_spec,
     enclose,
-    is_aligned,
     product,
     root,
 )
+from overexplain.knowledge.levels import Levels, optimal_levels, slack_levels
 from overexplain.knowledge.promises import (
     Answer,
-    Promise,
+    allows_constants,
     as_evidence,
     assumption,
     fits,
     is_secret,
-    promise,
     refuse_inexact,
+    secret_of,
+    tolerance_of,
     whole,
 )
 
@@ -45,11 +49,15 @@ def check_witness(
     assumed: Sequence[tuple[int, int]] = (),
     lengths: Sequence[Length] | Evidence = (),
 ) -> None:
-    """None if the model (normal, offset) keeps every fact of the log; CertificateInvalid, with the row, if not."""
+    """None if the model (normal, offset) is consistent with the log; CertificateInvalid, with the row, if that is not shown.
+
+    A label that may be assumed is not asked for: which side is Yes is then a matter of naming.
+    """
     refuse_inexact([*normal, offset], "a model")
-    if not any(normal):
+    if not any(normal) and not allows_constants(log):
         raise CertificateInvalid("a model with a zero normal is no model")
-    labels, model = assumption(log, assumed), _Model(normal, offset, as_evidence(lengths))
+    assumption(log, assumed)
+    model = _Model(normal, offset, as_evidence(lengths))
     (*weights, level), scale = whole([*map(Fraction, normal), Fraction(offset)])
     try:
         for row, answer in log.items():
@@ -57,13 +65,45 @@ def check_witness(
             # A log has many labels: whole numbers tell the side of each, fractions are made where they are needed.
             point, below = answer.whole
             own = sum(map(mul, weights, point)) - level * below
-            label = labels.get(row, answer.label)
-            if label is not None and (own < 0 if label > 0 else own >= 0):
+            if answer.label is not None and (own < 0 if answer.label > 0 else own >= 0):
                 raise CertificateInvalid(f"the model gives row {row} another label")
             if answer.is_used and not model.keeps(answer, Fraction(own, scale * below)):
                 raise CertificateInvalid(f"the model would not have given the explanation in row {row}")
     except NotEnclosed as error:
         raise CertificateInvalid(f"a length in it cannot be bounded: {error}") from None
+
+
+def find_offset(
+    log: Mapping[int, Answer], normal: Vector, near: Fraction, lengths: Sequence[Length] | Evidence = ()
+) -> list[Fraction]:
+    """Offsets that labelled rows leave a normal: the one nearest to `near`, then the middle and the ends; none if there are none.
+
+    For those who look for models: what comes out is still to be checked.
+    """
+    model = _Model(normal, ZERO, as_evidence(lengths))
+    low: Fraction | None = None
+    high: Fraction | None = None
+    for answer in log.values():
+        if answer.label is None:
+            continue
+        at = model.along(answer.whole)
+        ends: tuple[Fraction, Fraction | None] = (ZERO, None)  # of the margin m = y·(a·x − b)
+        is_told = answer.distance is not None and answer.slack is not None and answer.radius is not None
+        if answer.is_used and is_told and not answer.is_confined:
+            found = model.levels(answer, answer.label)
+            if found is None:
+                return []
+            reach = model.reach(answer)
+            ends = (max(ZERO, found.low - reach[0]), found.high - reach[1])
+        if answer.label > 0:
+            high = at - ends[0] if high is None else min(high, at - ends[0])
+            low = low if ends[1] is None else at - ends[1] if low is None else max(low, at - ends[1])
+        else:
+            low = at + ends[0] if low is None else max(low, at + ends[0])
+            high = high if ends[1] is None else at + ends[1] if high is None else min(high, at + ends[1])
+    if low is None or high is None or low > high:
+        return []
+    return [min(max(near, low), high), (low + high) / 2, low, high]
 
 
 class _Reach:
@@ -73,11 +113,12 @@ class _Reach:
         self.length, self.low = length, ZERO
         self.high: Fraction | None = None
 
-    def narrow(self, low: Fraction | None, high: Fraction) -> bool:
+    def narrow(self, low: Fraction, high: Fraction | None) -> bool:
         """True if some r is left."""
-        self.low = self.low if low is None else max(self.low, low)
-        self.high = high if self.high is None else min(self.high, high)
-        return self.low <= self.high
+        self.low = max(self.low, low)
+        if high is not None:
+            self.high = high if self.high is None else min(self.high, high)
+        return self.high is None or self.low <= self.high
 
 
 class _Model:
@@ -106,60 +147,72 @@ class _Model:
         return Fraction(sum(map(mul, self.weights, numbers)), self.scale * below)
 
     def keeps(self, answer: Answer, own: Fraction) -> bool:
-        """True if the model keeps the facts of an explained row; `own` is a·x − b."""
-        return self._keeps_plain(answer, own) if answer.is_plain else self._keeps_robust(answer, own)
-
-    def _keeps_plain(self, answer: Answer, own: Fraction) -> bool:
-        assert answer.explanation is not None
+        """True if the model is consistent with an explained row; `own` is a·x − b."""
         y = 1 if own >= 0 else -1
-        across = self.along(answer.whole_explanation) - self.offset
-        if answer.distance is None or answer.slack is None:
-            return across == 0 if answer.slack == 0 else -y * across >= 0
-        numbers = promise(answer, self.evidence, strong=True)
-        squared = self.size(answer.distance)[1]
-        if answer.tolerance == 0 and answer.slack == 0 and squared is None:
-            # The margin follows: own = across − a·w.
-            return across == 0 and self._is_aligned(answer, y)
-        margin_squared = None
-        if answer.tolerance == 0 and numbers.squared is not None:
-            margin_squared = numbers.squared / (1 + answer.slack) ** 2
-        if not self._reaches(answer.distance, y * own, numbers.margin, margin_squared):
-            return False
-        if answer.slack != 0:  # (the fact `flips` says less: it has no length in it)
-            return -y * across >= -numbers.tolerance * self.size(answer.distance)[0][0]
-        if abs(across) > numbers.tolerance * self.size(answer.distance)[0][0]:
-            return False
-        return self._is_steepest(answer, y, numbers)
+        margin, along = y * own, -y * self.along(answer.whole_step)
+        if answer.is_confined:
+            return self._keeps_confined(answer, y, margin, along - margin)
+        if answer.distance is None:
+            return self._keeps_unmeasured(answer, margin, along)
+        size, squared = self.size(answer.distance)
+        if answer.slack is None:
+            return self._has_reach(answer, None, along + tolerance_of(answer, self.evidence)[0] * size[0] - margin)
+        if answer.slack > 0 and answer.is_plain and answer.allowed == 0 and squared is not None:
+            exact = product(answer.distance, answer.step, answer.step)
+            assert exact is not None
+            return along >= margin and ((1 + answer.slack) * margin) ** 2 >= exact * squared
+        found = self.levels(answer, y)
+        return found is not None and self._has_reach(answer, found.low - margin, found.high - margin)
 
-    def _keeps_robust(self, answer: Answer, own: Fraction) -> bool:
-        """Rows of one secret reach are taken together: False for the first that leaves no reach for all."""
-        assert answer.explanation is not None
-        y = 1 if own >= 0 else -1
-        numbers = promise(answer, self.evidence, strong=True)
-        has_lengths = answer.distance is not None and answer.slack is not None
-        is_exact = answer.slack == 0
-        if has_lengths and is_exact:
-            aligned = self._is_aligned(answer, y) if answer.tolerance == 0 else self._is_steepest(answer, y, numbers)
-            if not aligned:
-                return False
-        if answer.reach is None:
-            return True
-        beyond = -y * (self.along(answer.whole_explanation) - self.offset)
-        size = self.size(answer.distance)[0] if has_lengths else (ZERO, ZERO)
-        room = numbers.tolerance * size[0]
-        # y·own + reach ≥ margin·t follows from an equality and an exact direction: a·x = a·x' − a·w.
-        least = numbers.margin * size[1] - y * own if has_lengths and (room or not is_exact) else None
+    def levels(self, answer: Answer, y: int) -> Levels | None:
+        """The levels m + r at which the model would have given the answer to a point of label y; the distance is known."""
+        assert answer.slack is not None
+        tolerance, size = tolerance_of(answer, self.evidence)[0], self.size(answer.distance)[0]
+        ahead = [-y * v for v in self.normal]
+        optimal = optimal_levels(answer.distance, answer.step, ahead, size, tolerance, self.evidence)
+        if answer.slack == 0:
+            return optimal
+        length = enclose(answer.distance, answer.step, self.evidence)
+        found = slack_levels(length, -y * self.along(answer.whole_step), size, tolerance, answer.slack)
+        if optimal is None or found is None:
+            return found if optimal is None else Levels(optimal.low / (1 + answer.slack), optimal.high)
+        # A longer optimal step will do as well, and what lies between two levels.
+        return Levels(min(found.low, optimal.low / (1 + answer.slack)), max(found.high, optimal.high))
+
+    def reach(self, answer: Answer) -> Enclosure:
+        """The reach of a row whose radius is no secret."""
+        if not answer.reach:
+            return ZERO, ZERO
+        length, factor = answer.reach
+        low, high = self.size(length)[0]
+        return factor * low, factor * high
+
+    def _keeps_unmeasured(self, answer: Answer, margin: Fraction, along: Fraction) -> bool:
+        """The same where the distance is any norm, and the answer exact."""
+        beyond = along - margin
+        if answer.slack is None:
+            return self._has_reach(answer, None, beyond)
+        if not any(answer.step):
+            return margin == 0 and self._has_reach(answer, ZERO, ZERO)
+        if answer.is_plain and margin == 0:
+            return False
+        # m + r ≤ a·w ≤ (1 + ε)·(m + r), and m + r > 0 because a·w is
+        return along > 0 and self._has_reach(answer, along / (1 + answer.slack) - margin, beyond)
+
+    def _has_reach(self, answer: Answer, low: Fraction | None, high: Fraction) -> bool:
+        """True if low ≤ r ≤ high for the reach r of the row; rows of one secret reach are taken together."""
+        if answer.is_plain:
+            return (low is None or low <= 0) and high >= 0
+        if answer.reach is None:  # of no known norm
+            return False
         length, factor = answer.reach
         if is_secret(length):
-            lows = [*([] if least is None else [least]), *([beyond - room] if is_exact else [])]
-            return self._secret(length).narrow(max(lows, default=None), beyond + room)
-        (low, high), squared = self.size(length)
-        if room == 0 and squared is not None and low != high:
-            # An equality that no enclosure shows.
-            fits = beyond >= 0 and (beyond**2 == factor**2 * squared if is_exact else beyond**2 >= factor**2 * squared)
-        else:
-            fits = factor * high - room <= beyond and (not is_exact or beyond <= factor * low + room)
-        return fits and (least is None or factor * low >= least)
+            return self._secret(length).narrow(ZERO if low is None else low, high)
+        (least, most), squared = self.size(length)
+        if squared is not None:  # an equality that no enclosure shows
+            reach = factor**2 * squared
+            return high >= 0 and high**2 >= reach and (low is None or low <= 0 or low**2 <= reach)
+        return factor * most <= high and (low is None or low <= factor * least)
 
     def _secret(self, length: Any) -> _Reach:
         found = next((reach for reach in self.reaches if reach.length == length), None)
@@ -167,18 +220,40 @@ class _Model:
             self.reaches.append(found := _Reach(length))
         return found
 
-    def _is_aligned(self, answer: Answer, y: int) -> bool:
-        """True if the step is the shortest way across, exactly."""
-        return is_aligned(answer.distance, answer.step, [-y * v for v in self.normal], self.evidence)
+    def _keeps_confined(self, answer: Answer, y: int, margin: Fraction, beyond: Fraction) -> bool:
+        """The same for an answer chosen from a domain: some set of reachable points makes it optimal."""
+        assert answer.free is not None
+        if answer.radius is None and not self._secret(secret_of(answer)).narrow(ZERO, ZERO):
+            return False  # no ball at all would do
+        if answer.radius:
+            if answer.robustness is None or (answer.slack is not None and answer.moved):
+                return False  # which valid points the ball holds is not looked into
+            return margin > 0 and answer.radius * self.size(answer.robustness)[0][1] <= beyond
+        if not any(answer.step):
+            return margin == 0
+        if margin == 0 and beyond == 0:
+            return False
+        tolerance = tolerance_of(answer, self.evidence)[0] if answer.allowed != 0 else ZERO
+        if answer.slack == 0 and answer.moved and (answer.is_on_plane or not self._is_held(answer)):
+            ahead = {i: -y * self.normal[i] * answer.step[i] for i in answer.moved}
+            if any(v <= 0 for v in ahead.values()):
+                return False
+            # Moved a little more or less in one of these features, x' lies on the plane.
+            return beyond == 0 or any(
+                beyond < v and abs(beyond) <= tolerance * self._gain(answer, i) for i, v in ahead.items()
+            )
+        loose = answer.free if answer.tolerance is not None else answer.moved
+        return beyond >= 0 or any(-beyond <= tolerance * self._gain(answer, i) for i in loose)
 
-    def _is_steepest(self, answer: Answer, y: int, numbers: Promise) -> bool:
-        """True if it is, up to the tolerance."""
-        down = -y * self.along(answer.whole_step)
-        return numbers.steepness <= 0 or self._reaches(answer.distance, down, numbers.steepness, numbers.squared)
+    def _gain(self, answer: Answer, i: int) -> Fraction:
+        """At most how far a step of length 1 along feature i goes towards the plane."""
+        if answer.distance is None:
+            return ZERO
+        return abs(self.normal[i]) / axis_length(answer.distance, i, len(self.normal), self.evidence)
 
-    def _reaches(self, distance: Any, value: Fraction, bound: Fraction, bound_squared: Fraction | None) -> bool:
-        """value ≥ bound·‖a‖*: by squares if it can be, for exact answers are equalities that no enclosure shows."""
-        size, squared = self.size(distance)
-        if squared is None or bound_squared is None:
-            return value >= bound * size[1]
-        return value >= 0 and value * value >= bound_squared * squared
+    def _is_held(self, answer: Answer) -> bool:
+        """True if shorter moves of continuous features would cost the same: under ℓ∞, with a discrete one that moved farthest."""
+        spec = answer.distance
+        while isinstance(spec, dict) and spec["norm"] == "weighted":
+            spec = spec["base"]
+        return spec == "linf"
