@@ -409,7 +409,8 @@ def test_wrappers_go_around_one_another() -> None:
     assert not moved[:, [0, 3]].any()
     assert np.array_equal(answers, np.round(answers, 2))
     assert np.isnan(service.explain(ROWS[MODEL.labels(ROWS) == ox.YES])).all()
-    assert service.mechanism == ox.Mechanism(None, slack=None)  # no distance, so no unit for a tolerance
+    # No distance, so no unit for a tolerance.
+    assert service.mechanism == ox.Mechanism(None, slack=None, domain=ox.Domain(P))
     assert OneSided(Rounded(exact("l2"), 2)).mechanism.tolerance == pytest.approx(0.005 * np.sqrt(P))
     assert service.wrapped.wrapped.wrapped.hyperplane == MODEL
     logged = ox.Recorded(ox.Budgeted(Flaky(Float32(Boxed(exact(), -9, 9)), 0.5, rng=0), 100))

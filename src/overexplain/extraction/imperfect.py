@@ -37,7 +37,9 @@ from overexplain.extraction.level import level_by_labels, with_level
 from overexplain.extraction.points import extract_by_points
 from overexplain.extraction.precision import answer_error
 from overexplain.extraction.result import Extraction
+from overexplain.extraction.session import Session
 from overexplain.geometry.arrays import FloatArray
+from overexplain.geometry.domain import Domain
 from overexplain.geometry.hyperplane import NO, YES
 from overexplain.geometry.mechanism import Mechanism
 from overexplain.geometry.norm import Norm
@@ -146,8 +148,15 @@ def _chosen(job: Job, found: list[tuple[Way, Extraction]], notes: list[str]) -> 
     way, best = min(found, key=lambda pair: _bound(pair[1]))
     log = job.session.log
     if log is not None:
-        log = log.reread(way.terms, unflipped(best, log))
+        log = log.reread(_in_domain(way.terms, job.session), unflipped(best, log))
     return replace(best, spent=job.session.spent, log=log, assumptions=(*notes, *best.assumptions))
+
+
+def _in_domain(terms: Mechanism, session: Session) -> Mechanism:
+    """The terms with the domain that the service says answers are chosen from, or takes inputs from, if it says one."""
+    declared = None if session.mechanism is None else session.mechanism.domain
+    domain = session.domain if declared is None else declared
+    return terms if domain is None else replace(terms, domain=domain)
 
 
 def _bound(found: Extraction) -> float:
@@ -285,7 +294,8 @@ def _exact_ways(job: Job, report: OracleReport) -> list[Way]:
     unknown = Mechanism(None, radius=terms.radius)
     directions = 1 if norm is not None and norm.is_smooth else p
     if report.is_boxed:
-        return approach_ways(job, terms) if report.grid is None else []
+        # Its limits are not known, only that answers do not come from all of R^p.
+        return approach_ways(job, replace(terms, domain=Domain(p))) if report.grid is None else []
     ways = []
     away: Job | None = job
     if report.grid is not None:
