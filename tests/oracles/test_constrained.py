@@ -166,6 +166,15 @@ def test_sparse_beats_every_other_choice_of_k_features(name: str, k: int) -> Non
 
 
 @examples(150)
+def test_honest_services_over_a_domain_keep_their_contract() -> None:
+    oracle = ox.ModelOracle(ox.Hyperplane([1.0, -2.0, 0.5], 0.3), ox.Mechanism("l1"))
+    service = OneHot(oracle, [[1, 2]], low=-2, high=2)
+    rows = service.domain.sample(0, 12)
+    check_oracle(service, rows)
+    with pytest.raises(AssertionError):  # of all points of R^p its answers are not the nearest
+        check_oracle(OneHot(oracle, [[1, 2]], low=-2, high=2, published=oracle.mechanism), rows)
+
+
 @given(st.integers(0, 2**20), st.sampled_from([1.0, 1.001, 1.1, 1.5, 2.0, 4.0, 100.0, math.inf]))
 def test_the_path_to_the_plane_meets_its_optimality_conditions(seed: int, q: float) -> None:
     """At any exponent and any scale of the weights: on the plane, in the box, and no two features could trade for a gain.
@@ -423,6 +432,7 @@ def test_a_wide_box_changes_no_answer_and_adds_only_itself_to_the_terms() -> Non
         oracle = ox.ModelOracle(ox.Hyperplane(rng.normal(size=4), 0.5), ox.Mechanism(make_norm(name, 4, 1, spread=0.5)))
         boxed = Boxed(oracle, -1e9, 1e9)
         check_oracle(boxed)
+        check_oracle(Boxed(oracle, -1e9, 1e9, published=oracle.mechanism))
         check_oracle(Immutable(oracle, [], published=oracle.mechanism))
         check_oracle(Sparse(oracle, 4, published=oracle.mechanism))
         rows = rng.normal(size=(20, 4))
