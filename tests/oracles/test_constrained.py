@@ -166,15 +166,6 @@ def test_sparse_beats_every_other_choice_of_k_features(name: str, k: int) -> Non
 
 
 @examples(150)
-def test_honest_services_over_a_domain_keep_their_contract() -> None:
-    oracle = ox.ModelOracle(ox.Hyperplane([1.0, -2.0, 0.5], 0.3), ox.Mechanism("l1"))
-    service = OneHot(oracle, [[1, 2]], low=-2, high=2)
-    rows = service.domain.sample(0, 12)
-    check_oracle(service, rows)
-    with pytest.raises(AssertionError):  # of all points of R^p its answers are not the nearest
-        check_oracle(OneHot(oracle, [[1, 2]], low=-2, high=2, published=oracle.mechanism), rows)
-
-
 @given(st.integers(0, 2**20), st.sampled_from([1.0, 1.001, 1.1, 1.5, 2.0, 4.0, 100.0, math.inf]))
 def test_the_path_to_the_plane_meets_its_optimality_conditions(seed: int, q: float) -> None:
     """At any exponent and any scale of the weights: on the plane, in the box, and no two features could trade for a gain.
@@ -466,6 +457,15 @@ def arguments(service: object) -> dict:
     return {
         Boxed: {"low": -1, "high": 1}, Immutable: {"features": [0]}, Sparse: {"k": 1}, Monotone: {}, OneHot: {"groups": []},
     }[type(service)]  # fmt: skip
+
+
+def test_honest_services_over_a_domain_keep_their_contract() -> None:
+    oracle = ox.ModelOracle(ox.Hyperplane([1.0, -2.0, 0.5], 0.3), ox.Mechanism("l1"))
+    service = OneHot(oracle, [[1, 2]], low=-2, high=2)
+    rows = service.domain.sample(0, 12)
+    check_oracle(service, rows)
+    with pytest.raises(AssertionError):  # of all points of R^p its answers are not the nearest
+        check_oracle(OneHot(oracle, [[1, 2]], low=-2, high=2, published=oracle.mechanism), rows)
 
 
 def test_what_cannot_be_done_is_refused_with_the_way_out() -> None:

@@ -148,15 +148,35 @@ def _chosen(job: Job, found: list[tuple[Way, Extraction]], notes: list[str]) -> 
     way, best = min(found, key=lambda pair: _bound(pair[1]))
     log = job.session.log
     if log is not None:
-        log = log.reread(_in_domain(way.terms, job.session), unflipped(best, log))
+        log = log.reread(way.terms, unflipped(best, log))
+        domain = _domain_of(way.terms, best, log, job.session)
+        log = log if domain is None else log.reread(replace(way.terms, domain=domain))
     return replace(best, spent=job.session.spent, log=log, assumptions=(*notes, *best.assumptions))
 
 
-def _in_domain(terms: Mechanism, session: Session) -> Mechanism:
-    """The terms with the domain that the service says answers are chosen from, or takes inputs from, if it says one."""
+def _domain_of(terms: Mechanism, found: Extraction, log: QueryLog, session: Session) -> Domain | None:
+    """What the service says answers are chosen from, or inputs taken from.
+
+    If it says neither: none, or, if some answers are not the nearest points of the plane found, a part of R^p.
+    """
     declared = None if session.mechanism is None else session.mechanism.domain
-    domain = session.domain if declared is None else declared
-    return terms if domain is None else replace(terms, domain=domain)
+    if declared is not None or session.domain is not None:
+        return session.domain if declared is None else declared
+    if terms.slack != 0 or terms.distance is None or terms.domain is not None:
+        return terms.domain
+    return None if _are_nearest(found, terms, terms.distance, log) else Domain(session.dimension)
+
+
+def _are_nearest(found: Extraction, terms: Mechanism, distance: Norm, log: QueryLog) -> bool:
+    """Whether every answer went straight to the plane found, as far as its error and the tolerance can tell."""
+    normal = found.hyperplane.normal
+    points, answers = log.points[log.explained], log.explanations[log.explained]
+    steps, dual = answers - points, float(distance.dual(normal))
+    astray = distance(steps) * dual - np.abs(steps @ normal)
+    angle = min(found.error_bound or 0.0, math.pi)
+    turned = 2 * angle * float(np.linalg.norm(normal)) * np.linalg.norm(steps, axis=1)
+    rounded = 2 * (terms.tolerance or 0.0) * dual + 1e-7 * (np.abs(points) + np.abs(answers)) @ np.abs(normal)
+    return bool((astray <= turned + rounded).all())
 
 
 def _bound(found: Extraction) -> float:
