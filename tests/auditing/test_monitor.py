@@ -17,7 +17,8 @@ from overexplain.auditing.monitoring import monitor_report
 from overexplain.auditing.monitoring.gates import gated
 from overexplain.auditing.monitoring.monitor import monitor
 from overexplain.auditing.monitoring.monitor_report import MonitorReport
-from overexplain.auditing.monitoring.rank import Directions, levels, ranks
+from overexplain.auditing.monitoring.rank import Directions, Scale, levels, ranks
+from overexplain.auditing.monitoring.recoverable import recovered
 from overexplain.auditing.monitoring.rows import gathered, in_memory
 from overexplain.auditing.monitoring.usual import population, scale_of
 from overexplain.errors import DimensionMismatch, InconsistentLog, InvalidInput
@@ -28,6 +29,7 @@ from overexplain.geometry.mechanism import Mechanism
 from overexplain.knowledge.engine import Knowledge
 from overexplain.log.querylog import QueryLog
 from overexplain.models.linear import LinearModel
+from overexplain.oracles.constrained import OneHot
 from overexplain.oracles.exact import ModelOracle
 from overexplain.oracles.wrappers import LabelsOnly
 from overexplain.report.monitored import print_monitored
@@ -114,6 +116,25 @@ def test_the_model_is_known_from_the_row_at_which_every_prefix_recovers(terms, p
             assert (None if found is None else found.row) == alone
             assert client.exposure.requests == len(own)
         assert report.alone == sum(client.exposure.known == "exactly" for client in report.clients)
+
+
+def test_answers_of_a_domain_lie_on_the_boundary_only_if_continuous_features_led_there() -> None:
+    plane = Hyperplane([1.0, -2.0, 9.0, 0.0], 4.3)
+    service = OneHot(ModelOracle(plane, "l1"), [[2, 3]], low=-1.5, high=1.5)
+    cases = service.domain.sample(1, 60)
+    answers = service.explain(cases)
+    told = ~np.isnan(answers).all(axis=1)
+    log = QueryLog(mechanism=service.mechanism)
+    log.add_explanation(cases[told], answers[told], plane.labels(cases[told]), client="ann")
+    with ExitStack() as files:
+        rows = gathered(iter([log]), "client", None, files)
+        found = levels(rows)
+        assert set(found.tolist()) == {0, -1}
+        assert np.abs(plane.margin(answers[told][found == 0])) == pytest.approx(0.0, abs=1e-12)
+        assert (np.abs(plane.margin(answers[told][found == -1])) > 1e-6).any()
+        told_together = recovered(rows, np.arange(len(rows)), found, Scale(np.zeros(4), np.ones(4)))
+        assert told_together.plane is None  # as answers of R^p they would contradict each other
+        assert 0 < told_together.rank < 3
 
 
 def test_tied_answers_show_the_model_before_the_rank_is_complete() -> None:

@@ -20,6 +20,7 @@ import numpy as np
 import pytest
 
 from overexplain.cli.main import run
+from overexplain.geometry.domain import Domain
 from overexplain.geometry.hyperplane import Hyperplane
 from overexplain.geometry.mechanism import Mechanism
 from overexplain.geometry.norms import Weighted, l1
@@ -183,6 +184,13 @@ def test_without_its_extra_it_says_how_to_get_it(folder: Path, monkeypatch, caps
         ModelOracle(PLANE, Mechanism(Weighted(l1, [1.0, 2.0, 0.1]))),
         Boxed(ModelOracle(PLANE, "l2"), [-1.0, -np.inf, 0.0], 5.0),
         OneHot(ModelOracle(PLANE, "l1"), groups=[[0, 2]], integers=[1], low=0.0),
+        ModelOracle(PLANE, "l1", published=Mechanism("l1", domain=Domain(3))),
+        Boxed(
+            ModelOracle(PLANE, "l1"),
+            0.0,
+            5.0,
+            published=Mechanism("l1", domain=Domain(3, [0.5, -1, 0], groups=[[1, 2]])),
+        ),
     ],
 )
 def test_the_endpoint_file_says_what_the_service_publishes(oracle: Any) -> None:

@@ -111,6 +111,35 @@ def test_a_clipped_answer_is_seen_where_the_limits_are_published() -> None:
     found = ox.extract(service, start=[1.4, 0.0, 0.0, 0.0], rng=0)
     assert "limit" in found.assumptions[0]
     assert found.hyperplane.angle_to(truth) <= min(found.error_bound, 1e-8)
+    assert found.log.mechanism == service.mechanism
+    told = ox.Boxed(ox.ModelOracle(truth, ox.Mechanism("l2")), -1.5, 1.5, published=ox.Mechanism("l2"))
+    again = ox.extract(told, start=[1.4, 0.0, 0.0, 0.0], rng=0)
+    assert again.spent == found.spent
+    assert (
+        again.log.mechanism == service.mechanism
+    )  # what the service takes is known, if not that answers come from there
+
+
+class Unsaid:
+    """A service that says nothing about itself, not even which inputs it takes."""
+
+    def __init__(self, service: ox.Boxed) -> None:
+        self.dimension, self.mechanism = service.dimension, ox.Mechanism(None, slack=None)
+        self.classify, self.explain = service.classify, service.explain
+
+
+def test_answers_of_a_box_that_was_only_seen_are_not_logged_as_answers_of_all_points() -> None:
+    """linf answers that the box cut off do not go the way that linf goes; the others do, and their terms stay as they are."""
+    cut_off = 0
+    for seed in range(6):
+        truth = ox.Hyperplane(np.random.default_rng(seed).normal(size=4), 0.4)
+        service = Unsaid(ox.Boxed(ox.ModelOracle(truth, ox.Mechanism("linf")), -1.0, 1.0))
+        log = ox.extract(service, bounds=(-1.0, 1.0), rng=seed).log
+        steps = (log.explanations - log.points)[log.explained]
+        is_cut_off = bool((ox.linf(steps) * ox.l1(truth.normal) > np.abs(steps @ truth.normal) + 1e-6).any())
+        assert log.mechanism == ox.Mechanism("linf", domain=ox.Domain(4) if is_cut_off else None)
+        cut_off += is_cut_off
+    assert 0 < cut_off < 6
 
 
 def test_one_hot_groups_are_identified_modulo_their_mean() -> None:

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import overexplain as ox
+from overexplain.oracles.constrained import OneHot
 
 MODEL = ox.Hyperplane([1.0, -2.0, 0.5], 4.0)
 
@@ -96,3 +97,37 @@ def test_rounded_answers_are_said_to_be_inexact() -> None:
 def test_only_logs_are_read() -> None:
     with pytest.raises(ox.InvalidInput, match="QueryLog"):
         ox.recover([[1.0, 2.0]])
+
+
+def test_answers_of_a_domain_are_points_of_the_plane_or_nothing() -> None:
+    """A category that flips the label takes the answer beyond the plane; as answers of R^p they fit no model."""
+    model = ox.Hyperplane([1.0, -2.0, 9.0, 0.0], 4.3)
+    oracle = ox.ModelOracle(model, ox.Mechanism("l1"))
+    service = OneHot(oracle, [[2, 3]], [], [-1.5] * 4, [1.5] * 4)
+    rows = service.domain.sample(1, 60)
+    answers = service.explain(rows)
+    told = ~np.isnan(answers).all(axis=1)
+    rows, answers = rows[told], answers[told]
+    log, wrong = ox.QueryLog(mechanism=service.mechanism), ox.QueryLog(mechanism=ox.Mechanism("l1"))
+    for each in (log, wrong):
+        each.add_explanation(rows, answers, label=model.labels(rows))
+    assert (np.abs(model.margin(answers)) > 0.1).any()
+    with pytest.raises(ox.InconsistentLog):
+        ox.recover(wrong)
+    # Valid inputs lie in a plane: (0, 0, 1, 1) can be added to the normal and 1 to the offset.
+    assert ox.recover(log) is None
+    boxed = ox.Boxed(oracle, -0.5, 0.5)
+    rows = np.random.default_rng(0).uniform(-0.5, 0.5, (12, 4))
+    answers = boxed.explain(rows)
+    told = ~np.isnan(answers).all(axis=1)
+    log = ox.QueryLog(mechanism=boxed.mechanism)
+    log.add_explanation(rows[told], answers[told], label=model.labels(rows[told]))
+    assert ox.recover(log).is_equivalent(model, 1e-9)
+
+
+def test_one_answer_of_a_domain_is_one_point() -> None:
+    x, answer = [1.0, 1.0, 1.0], ox.ModelOracle(MODEL, "l2").explain([1.0, 1.0, 1.0])
+    for domain, is_known in ((None, True), (ox.Domain(3), False)):
+        log = ox.QueryLog(mechanism=ox.Mechanism("l2", domain=domain))
+        log.add_explanation(x, answer, label=MODEL.label(x))
+        assert (ox.recover(log) is not None) == is_known

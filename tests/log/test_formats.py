@@ -19,6 +19,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from overexplain.errors import DimensionMismatch, InvalidInput, NotFinite, UnsupportedNorm
+from overexplain.geometry.domain import Domain
 from overexplain.geometry.mechanism import Mechanism
 from overexplain.geometry.norms import GroupNorm, Mahalanobis, Norm, Weighted, l1
 from overexplain.log import frames
@@ -44,6 +45,8 @@ def mechanisms(dimension: int) -> st.SearchStrategy[Mechanism]:
             Mechanism(Weighted(l1, [1 / 3] * dimension)),
             Mechanism(Mahalanobis(np.eye(dimension) / 7)),
             Mechanism(GroupNorm([[i] for i in range(dimension)])),
+            Mechanism(None, domain=Domain(dimension)),
+            Mechanism("linf", domain=Domain(dimension, -1 / 3, integers=[0])),
         ]
     )
 

@@ -155,9 +155,7 @@ def test_logs_that_do_not_belong_together_are_refused() -> None:
             merge_logs(pair)
     weighted = QueryLog(["b", "a"])
     weighted.add_explanation([1, 2], [3, 4], 1, Mechanism(Weighted(norm("l1"), [1.0, 2.0])))
-    with pytest.raises(
-        InvalidInput, match="log 1 has its features in another order, and a distance made for that order"
-    ):
+    with pytest.raises(InvalidInput, match="log 1 has its features in another order, and terms made for that order"):
         merge_logs([log(["a", "b"], 2), weighted])
     assert len(merge_logs([weighted, weighted])) == 1
     with pytest.raises(InvalidInput, match="log 1 has its features in another order"):

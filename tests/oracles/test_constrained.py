@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from dataclasses import replace
 
 import cvxpy as cp
 import numpy as np
@@ -416,17 +417,18 @@ def test_batches_equal_single_answers_and_nothing_is_written_into_the_question(s
     assert service.classify(rows).tolist() == [service.classify(row) for row in rows]
 
 
-def test_a_wide_box_changes_nothing_so_that_the_published_terms_are_kept() -> None:
+def test_a_wide_box_changes_no_answer_and_adds_only_itself_to_the_terms() -> None:
     rng = np.random.default_rng(6)
     for name in ("l1", "l2", "linf", "lp:1.5", "weighted l2"):
         oracle = ox.ModelOracle(ox.Hyperplane(rng.normal(size=4), 0.5), ox.Mechanism(make_norm(name, 4, 1, spread=0.5)))
         boxed = Boxed(oracle, -1e9, 1e9)
         check_oracle(boxed)
+        check_oracle(Boxed(oracle, -1e9, 1e9, published=oracle.mechanism))
         check_oracle(Immutable(oracle, [], published=oracle.mechanism))
         check_oracle(Sparse(oracle, 4, published=oracle.mechanism))
         rows = rng.normal(size=(20, 4))
         assert boxed.explain(rows) == pytest.approx(oracle.explain(rows), abs=1e-13)
-        assert boxed.mechanism == oracle.mechanism
+        assert boxed.mechanism == replace(oracle.mechanism, domain=boxed.domain)
 
 
 def test_published_terms_and_wrapped_oracles() -> None:
@@ -439,9 +441,15 @@ def test_published_terms_and_wrapped_oracles() -> None:
         assert service.mechanism == says
         assert service.wrapped is oracle
         assert service.dimension == 2
-        # With features that may not move, answers are not the nearest points any more: the terms name no distance then.
+        # With features that may not move, answers are not the nearest points any more: the terms name no distance then, and a
+        # domain without limits says that the answers do not come from all of R^p.
         own = oracle.mechanism if isinstance(service, Boxed | OneHot) else says
-        assert type(service)(oracle, **arguments(service)).mechanism == own
+        told = type(service)(oracle, **arguments(service))
+        assert told.mechanism == replace(own, domain=told.domain or Domain(2))
+    assert Immutable(Boxed(oracle, -1, 1), [0]).mechanism == ox.Mechanism(None, domain=Domain(2, -1, 1))
+    assert Boxed(Immutable(oracle, [0]), -1, 1).mechanism == ox.Mechanism(None, domain=Domain(2, -1, 1))
+    with pytest.raises(ox.InvalidInput, match="its mechanism has no domain; OneHot and Boxed around it"):
+        ox.ModelOracle(oracle.hyperplane, ox.Mechanism("l1", domain=Domain(2)))
 
 
 def arguments(service: object) -> dict:
@@ -449,6 +457,15 @@ def arguments(service: object) -> dict:
     return {
         Boxed: {"low": -1, "high": 1}, Immutable: {"features": [0]}, Sparse: {"k": 1}, Monotone: {}, OneHot: {"groups": []},
     }[type(service)]  # fmt: skip
+
+
+def test_honest_services_over_a_domain_keep_their_contract() -> None:
+    oracle = ox.ModelOracle(ox.Hyperplane([1.0, -2.0, 0.5], 0.3), ox.Mechanism("l1"))
+    service = OneHot(oracle, [[1, 2]], low=-2, high=2)
+    rows = service.domain.sample(0, 12)
+    check_oracle(service, rows)
+    with pytest.raises(AssertionError):  # of all points of R^p its answers are not the nearest
+        check_oracle(OneHot(oracle, [[1, 2]], low=-2, high=2, published=oracle.mechanism), rows)
 
 
 def test_what_cannot_be_done_is_refused_with_the_way_out() -> None:

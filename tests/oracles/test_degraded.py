@@ -409,7 +409,8 @@ def test_wrappers_go_around_one_another() -> None:
     assert not moved[:, [0, 3]].any()
     assert np.array_equal(answers, np.round(answers, 2))
     assert np.isnan(service.explain(ROWS[MODEL.labels(ROWS) == ox.YES])).all()
-    assert service.mechanism == ox.Mechanism(None, slack=None)  # no distance, so no unit for a tolerance
+    # No distance, so no unit for a tolerance.
+    assert service.mechanism == ox.Mechanism(None, slack=None, domain=ox.Domain(P))
     assert OneSided(Rounded(exact("l2"), 2)).mechanism.tolerance == pytest.approx(0.005 * np.sqrt(P))
     assert service.wrapped.wrapped.wrapped.hyperplane == MODEL
     logged = ox.Recorded(ox.Budgeted(Flaky(Float32(Boxed(exact(), -9, 9)), 0.5, rng=0), 100))
@@ -418,6 +419,25 @@ def test_wrappers_go_around_one_another() -> None:
     assert 5 < len(ROWS) - len(logged.log.explained) < 35
     assert logged.domain == logged.wrapped.wrapped.wrapped.wrapped.domain
     assert logged.domain.high[0] == 9
+
+
+def test_what_answers_were_chosen_from_is_passed_on() -> None:
+    inner = Boxed(exact("l2"), -9, 9)
+    wrapped = [
+        Rounded(inner, 2), Float32(inner), Noisy(inner, 0.1), Suboptimal(inner, 0.1), Overshoot(inner, 0.1),
+        Overshoot(inner, 0.1, "uniform"), RandomRadius(inner, 0.1), NearestRow(inner, ROWS), Flaky(inner, 0.5),
+        Flaky(inner, 0.5, "no flip"), OneSided(inner), ox.Budgeted(inner, 9), ox.Recorded(inner), OneSided(Rounded(inner, 1)),
+    ]  # fmt: skip
+    for service in wrapped:
+        assert service.mechanism.domain == inner.domain == inner.mechanism.domain, service
+        assert service.mechanism.distance == ox.l2
+    told = ox.ModelOracle(MODEL, "l2", published=ox.Mechanism("l2", domain=ox.Domain(P)))
+    assert SwitchingNorm(told, ["l1", "l2"]).mechanism.domain == ox.Domain(P)
+    assert ox.LabelsOnly(inner).mechanism is None
+    # Tens: the whole numbers are no longer those of the optimum.
+    whole = ox.OneHot(exact("l1"), [], [0, 1])
+    assert (Rounded(whole, 0).mechanism.slack, Rounded(whole, -1).mechanism.slack) == (0.0, None)
+    assert Rounded(inner, -1).mechanism.slack == 0.0
 
 
 def test_bad_arguments_are_refused_with_clear_words() -> None:

@@ -61,9 +61,10 @@ def test_a_full_file(tmp_path: Path) -> None:
     with HttpOracle.from_toml(path) as service:
         assert (service.dimension, service.features) == (4, ("age", "income", "owns", "rents"))
         assert (service.authorized, service.idempotent) == (True, True)
-        assert service.mechanism == ox.Mechanism("l1", "l2", None, None, None)
         expected = ox.Domain(4, [18, -np.inf, -np.inf, -np.inf], [99, 10, 1, 1], [[2, 3]], [0])
         assert service.domain == expected
+        # An explanation is an input, too: it is chosen from those that the service takes.
+        assert service.mechanism == ox.Mechanism("l1", "l2", None, None, None, domain=expected)
         assert service.settings.first.tolist() == [40, 2.5, 1, 0]
         assert repr(service) == "HttpOracle(https://scores.example:443, kserve-v1, classify, explain)"
         written = json.loads(json.dumps(service.settings.to_dict()))
@@ -80,9 +81,28 @@ def test_the_least_that_a_file_must_say() -> None:
         assert labels.explain is None
 
 
+def test_what_explanations_are_chosen_from_may_be_less_than_what_is_taken() -> None:
+    entries = {"url": "https://h.example/m", "features": ["age", "job"], "mechanism": {"distance": "l1"}}
+    with HttpOracle.from_dict(entries) as service:
+        assert service.mechanism == ox.Mechanism("l1")
+    for chosen, domain in (
+        ({}, ox.Domain(2)),
+        ({"integers": ["job"], "low": {"age": 18}}, ox.Domain(2, [18, -np.inf], integers=[1])),
+    ):
+        given = {**entries, "mechanism": {"distance": "l1", "domain": chosen}, "domain": {"high": 99}}
+        with HttpOracle.from_dict(given) as service:
+            assert service.mechanism == ox.Mechanism("l1", domain=domain)
+            assert service.domain == ox.Domain(2, high=99)
+            assert read_endpoint(json.loads(json.dumps(service.settings.to_dict()))) == service.settings
+    with HttpOracle.from_dict({"url": "https://h.example/m", "dimension": 2, "domain": {"low": 0}}) as service:
+        assert service.mechanism == ox.Mechanism(None, slack=None, domain=ox.Domain(2, 0))
+
+
 @pytest.mark.parametrize(
     ("entries", "names"),
     [
+        ({"mechanism": {"distance": "l1", "domain": {"integers": ["age"]}}}, "[mechanism] domain integers names the feature 'age'"),
+        ({"mechanism": {"distance": "l1", "domain": True}}, "domain"), ({"mechanism": {"domain": {"lows": 1}}}, "lows"),
         ({"url": None}, "url"), ({"urls": "x"}, "urls"), ({"preset": "kserve"}, "preset"), ({"dimension": "2"}, "dimension"),
         ({"dimension": 0}, "dimension"), ({"dimension": None}, "features"), ({"features": ["a"]}, "dimension"),
         ({"features": ["a", "a"]}, "twice"), ({"authorized": "yes"}, "authorized"), ({"start": [1.0]}, "start"),

@@ -95,8 +95,10 @@ def test_solvers_are_exact_but_for_a_constant_or_for_float32() -> None:
     questions, answers, past = measured("solver-linf float32")
     assert np.array_equal(answers, answers.astype(np.float32))
     assert 1e-12 < np.abs(past).max() < 1e-4
-    for name, terms in (("solver", "l1"), ("solver-linf float32", "linf"), ("mip-recourse", None)):
+    for name, terms in (("solver", "l1"), ("solver-linf float32", "linf")):
         assert imitate(name, MODEL, ROWS).mechanism == ox.Mechanism(terms)
+    box = ox.Domain(MODEL.dimension, ROWS.min(axis=0), ROWS.max(axis=0))
+    assert imitate("mip-recourse", MODEL, ROWS).mechanism == ox.Mechanism(None, domain=box)
 
 
 def test_the_random_service_has_two_decimals_and_puts_features_back() -> None:

@@ -48,13 +48,14 @@ def service_in_words(mechanism: Mechanism) -> str:
     >>> service_in_words(Mechanism("l2", radius=None))
     'straight line (l2), secret radius'
     """
-    words = distance_in_words(mechanism.distance)
+    words = [distance_in_words(mechanism.distance)]
     if mechanism.radius is None:
-        return f"{words}, secret radius"
-    if mechanism.is_plain:
-        return words
-    ball = Mechanism(mechanism.robustness).describe()
-    return f"{words}, robust {ball} {mechanism.radius:g}"
+        words.append("secret radius")
+    elif not mechanism.is_plain:
+        words.append(f"robust {Mechanism(mechanism.robustness).describe()} {mechanism.radius:g}")
+    if mechanism.domain is not None:
+        words.append(mechanism.domain.describe())
+    return ", ".join(words)
 
 
 def degradation_in_words(spec: str) -> str:

@@ -119,6 +119,8 @@ def _is_axis(direction: FloatArray) -> bool:
 def proven_minimum(log: QueryLog, mechanism: Mechanism) -> int | None:
     """The explanations no method can do without: dim span K(w), one more if the radius is secret; None if not known.
 
+    It is known for answers chosen from all of R^p only.
+
     w is the step of the first logged answer that lies off its question, so the number fits what the service happened to
     show: tied answers reveal more. An answer that is its own question says that there is no radius.
 
@@ -128,7 +130,7 @@ def proven_minimum(log: QueryLog, mechanism: Mechanism) -> int | None:
     (3, 1)
     """
     norm = mechanism.distance
-    if norm is None or mechanism.slack != 0 or len(log.explained) == 0:
+    if norm is None or mechanism.domain is not None or mechanism.slack != 0 or len(log.explained) == 0:
         return None
     is_plain = False
     for i in log.explained:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from overexplain.auditing.fitted import Fit, look_for_fit
-from overexplain.cli.log_files import KINDS, load_log, under_terms
+from overexplain.cli.log_files import KINDS, load_log, under_terms, warn_of_whole_moves
 from overexplain.cli.main import say
 from overexplain.cli.output import print_json
 from overexplain.cli.terms import Terms
@@ -65,6 +65,7 @@ def _check(path: Path, request: Request) -> Checked:
             run = summarize_run(opened)
     if terms is not None:
         log = under_terms(log, terms, path)
+    warn_of_whole_moves(log, path)
     fit: Fit | None = look_for_fit(log, request.time_limit) if request.fit and len(log) else None
     return Checked(str(path), KINDS.get(kind, kind), summarize(log), fit, run)
 

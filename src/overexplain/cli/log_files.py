@@ -12,6 +12,7 @@ from overexplain.errors import InvalidInput
 from overexplain.geometry.mechanism import Mechanism
 from overexplain.log.querylog import QueryLog
 from overexplain.log.terms import with_terms, without_terms
+from overexplain.log.whole_moves import whole_moves_in_words
 
 KINDS = {
     ".jsonl": "JSON Lines",
@@ -42,6 +43,12 @@ def under_terms(log: QueryLog, mechanism: Mechanism, path: Path) -> QueryLog:
     if not without_terms(log) and mechanism not in log.mechanisms:
         say(f"note: every explanation in {path} states its own terms; those given are not used")
     return with_terms(log, mechanism)
+
+
+def warn_of_whole_moves(log: QueryLog, path: Path) -> None:
+    """Say which features answers moved by whole numbers only, although their terms allow any number."""
+    if found := whole_moves_in_words(log):
+        say(f"warning: {path}: {found}")
 
 
 def read_mapping(texts: Sequence[str]) -> dict[str, Any] | None:

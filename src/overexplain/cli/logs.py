@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from overexplain.cli.log_files import load_log, under_terms
+from overexplain.cli.log_files import load_log, under_terms, warn_of_whole_moves
 from overexplain.cli.main import say
 from overexplain.cli.terms import Terms
 from overexplain.errors import InconsistentLog, InvalidInput
@@ -38,6 +38,7 @@ def read_log(path: Path, terms: Terms, mapping: Sequence[str] = ()) -> tuple[Que
 
 def what_is_known(log: QueryLog, path: Path, robust: Robust, time_limit: float | None) -> Knowledge:
     """What the log gives away; a log that contradicts itself raises with its rows and the proof in one line."""
+    warn_of_whole_moves(log, path)
     try:
         knowledge = Knowledge(log, robust, time_limit=time_limit)
     except InconsistentLog as error:

@@ -37,7 +37,9 @@ from overexplain.extraction.level import level_by_labels, with_level
 from overexplain.extraction.points import extract_by_points
 from overexplain.extraction.precision import answer_error
 from overexplain.extraction.result import Extraction
+from overexplain.extraction.session import Session
 from overexplain.geometry.arrays import FloatArray
+from overexplain.geometry.domain import Domain
 from overexplain.geometry.hyperplane import NO, YES
 from overexplain.geometry.mechanism import Mechanism
 from overexplain.geometry.norm import Norm
@@ -147,7 +149,34 @@ def _chosen(job: Job, found: list[tuple[Way, Extraction]], notes: list[str]) -> 
     log = job.session.log
     if log is not None:
         log = log.reread(way.terms, unflipped(best, log))
+        domain = _domain_of(way.terms, best, log, job.session)
+        log = log if domain is None else log.reread(replace(way.terms, domain=domain))
     return replace(best, spent=job.session.spent, log=log, assumptions=(*notes, *best.assumptions))
+
+
+def _domain_of(terms: Mechanism, found: Extraction, log: QueryLog, session: Session) -> Domain | None:
+    """What the service says answers are chosen from, or inputs taken from.
+
+    If it says neither: none, or, if some answers are not the nearest points of the plane found, a part of R^p.
+    """
+    declared = None if session.mechanism is None else session.mechanism.domain
+    if declared is not None or session.domain is not None:
+        return session.domain if declared is None else declared
+    if terms.slack != 0 or terms.distance is None or terms.domain is not None:
+        return terms.domain
+    return None if _are_nearest(found, terms, terms.distance, log) else Domain(session.dimension)
+
+
+def _are_nearest(found: Extraction, terms: Mechanism, distance: Norm, log: QueryLog) -> bool:
+    """Whether every answer went straight to the plane found, as far as its error and the tolerance can tell."""
+    normal = found.hyperplane.normal
+    points, answers = log.points[log.explained], log.explanations[log.explained]
+    steps, dual = answers - points, float(distance.dual(normal))
+    astray = distance(steps) * dual - np.abs(steps @ normal)
+    angle = min(found.error_bound or 0.0, math.pi)
+    turned = 2 * angle * float(np.linalg.norm(normal)) * np.linalg.norm(steps, axis=1)
+    rounded = 2 * (terms.tolerance or 0.0) * dual + 1e-7 * (np.abs(points) + np.abs(answers)) @ np.abs(normal)
+    return bool((astray <= turned + rounded).all())
 
 
 def _bound(found: Extraction) -> float:
@@ -285,7 +314,8 @@ def _exact_ways(job: Job, report: OracleReport) -> list[Way]:
     unknown = Mechanism(None, radius=terms.radius)
     directions = 1 if norm is not None and norm.is_smooth else p
     if report.is_boxed:
-        return approach_ways(job, terms) if report.grid is None else []
+        # Its limits are not known, only that answers do not come from all of R^p.
+        return approach_ways(job, replace(terms, domain=Domain(p))) if report.grid is None else []
     ways = []
     away: Job | None = job
     if report.grid is not None:

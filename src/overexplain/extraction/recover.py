@@ -18,6 +18,7 @@ from overexplain.geometry.hyperplane import NO, Hyperplane
 from overexplain.geometry.lp import linf
 from overexplain.geometry.mechanism import Mechanism
 from overexplain.geometry.norm import FLOAT64_ANSWER, Norm
+from overexplain.geometry.on_plane import on_plane
 from overexplain.log.querylog import QueryLog
 
 SINGULAR = 1e-10
@@ -36,9 +37,10 @@ ADDITIVE = 1e-9
 def recover(log: QueryLog, orient: bool = True) -> Hyperplane | None:
     """The hyperplane that every answer of the log agrees on, or None if the log leaves more than one.
 
-    Only answers whose mechanism is known and that are exact up to float64 rounding are used (slack 0, no larger tolerance); with
-    none of them, too few of them, or no label off the plane that tells which side is Yes, the result is None. ``orient=False`` does
-    without the label. A log whose answers fit no model raises InconsistentLog.
+    Only answers whose mechanism is known and that are exact up to float64 rounding are used (slack 0, no larger tolerance); those
+    chosen from a domain only if they must lie on the plane, and for no more than that. With none of them, too few of them, or no
+    label off the plane that tells which side is Yes, the result is None. ``orient=False`` does without the label. A log whose
+    answers fit no model raises InconsistentLog.
 
     >>> from overexplain.extraction.extract import extract
     >>> from overexplain.oracles.exact import ModelOracle
@@ -88,14 +90,16 @@ class _Answer:
 
     @property
     def distance(self) -> Norm | None:
-        """N1, if known."""
-        return None if self.mechanism is None else self.mechanism.distance
+        """N1, if known and if the answer is the nearest in it of all points: of a domain there may be none nearer."""
+        return None if self.mechanism is None or self.mechanism.domain is not None else self.mechanism.distance
 
     @property
     def is_usable(self) -> bool:
         """True if the answer is exact up to rounding."""
         m = self.mechanism
-        return m is not None and m.slack == 0 and not m.tolerance
+        if m is None or m.slack != 0 or m.tolerance:
+            return False
+        return m.domain is None or bool(on_plane(m, self.point, self.answer))
 
     @property
     def is_steep(self) -> bool:

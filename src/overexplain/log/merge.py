@@ -13,6 +13,7 @@ import numpy as np
 
 from overexplain.errors import DimensionMismatch, InvalidInput
 from overexplain.geometry.arrays import IntArray
+from overexplain.geometry.domain import Domain
 from overexplain.geometry.mechanism import Mechanism
 from overexplain.log.equal_rows import row_numbers
 from overexplain.log.querylog import QueryLog
@@ -76,16 +77,17 @@ def _order(log: QueryLog, features: tuple[str, ...] | None, name: str) -> list[i
     for mechanism in (log.mechanism, *log.mechanisms):
         if mechanism is not None and _is_ordered(mechanism):
             raise InvalidInput(
-                f"{name} has its features in another order, and a distance made for that order ({mechanism.describe()}); "
+                f"{name} has its features in another order, and terms made for that order ({mechanism.describe()}); "
                 "write it with its features in the order of the first log"
             )
     return [log.features.index(feature) for feature in features]
 
 
 def _is_ordered(mechanism: Mechanism) -> bool:
-    """Whether it has weights, a matrix, groups or corners, which belong to features by their order."""
-    norms = (mechanism.distance, mechanism.robustness)
-    return any(getattr(norm, "dimension", None) is not None for norm in norms)
+    """Whether it has weights, a matrix, groups, corners, limits, which belong to features by their order."""
+    norms, domain = (mechanism.distance, mechanism.robustness), mechanism.domain
+    limited = domain is not None and domain != Domain(domain.dimension)
+    return limited or any(getattr(norm, "dimension", None) is not None for norm in norms)
 
 
 def _reordered(log: QueryLog, order: list[int]) -> QueryLog:

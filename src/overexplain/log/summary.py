@@ -146,7 +146,8 @@ def in_words(mechanism: Mechanism) -> str:
     ('l1', 'l2, up to 1.5 times as far, within 0.01', 'only the label flips')
     """
     if mechanism.slack is None and mechanism.distance is None and mechanism.is_plain:
-        return "only the label flips"
+        where = "" if mechanism.domain is None else f", {mechanism.domain.describe()}"
+        return f"only the label flips{where}"
     said = [mechanism.describe()]
     if mechanism.slack is None:
         said.append("however far")

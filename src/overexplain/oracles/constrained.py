@@ -2,7 +2,8 @@
 
 The constraints need the model itself, so these wrap a ModelOracle, or one another; every other wrapper goes around them:
 ``OneSided(Rounded(Immutable(ModelOracle(...), [0, 3]), 2))``. They publish the terms of the ModelOracle, which stay true among
-the points that the constraints allow; what the constraints are they do not publish.
+the points that the constraints allow, and the domain of the valid inputs: answers were not chosen from all of R^p. Which
+features may move they do not publish.
 """
 
 from __future__ import annotations
@@ -85,10 +86,14 @@ def allowed_by(oracle: Any, wrapper: str) -> Allowed:
     return Allowed(oracle, terms.distance, None, everything, everything, None)
 
 
-def _without_distance(oracle: Oracle) -> Mechanism | None:
-    """The oracle's terms but for the distance: with features that may not move, answers are no longer the nearest points."""
+def _without_distance(oracle: Oracle, inner: Allowed) -> Mechanism | None:
+    """The oracle's terms but for the distance: with features that may not move, answers are no longer the nearest points.
+
+    Without a box the domain has no limits; it says no more than that answers come from a part of it.
+    """
     terms = oracle.mechanism
-    return None if terms is None else replace(terms, distance=None)
+    domain = Domain(oracle.dimension) if inner.domain is None else inner.domain
+    return None if terms is None else replace(terms, distance=None, domain=domain)
 
 
 @final
@@ -111,7 +116,7 @@ class Boxed(Wrapper):
                 oracle.dimension, np.maximum(box.low, inner.domain.low), np.minimum(box.high, inner.domain.high)
             )
         self._box, self.allowed = box, replace(inner, domain=box)
-        super().__init__(oracle, published)
+        super().__init__(oracle, replace(oracle.mechanism, domain=box) if published is None else published)
 
     @property
     def domain(self) -> Domain | None:
@@ -139,7 +144,7 @@ class Immutable(Wrapper):
         free[kept] = False
         self.features = tuple(kept)
         self.allowed = replace(inner, up=inner.up & free, down=inner.down & free)
-        super().__init__(oracle, _without_distance(oracle) if published is None else published)
+        super().__init__(oracle, _without_distance(oracle, inner) if published is None else published)
 
     def explain(self, x: ArrayLike) -> Any:
         """The nearest point that flips the label by the other features alone, or None."""
@@ -169,7 +174,7 @@ class Monotone(Wrapper):
         up, down = inner.up.copy(), inner.down.copy()
         down[list(self.increase)], up[list(self.decrease)] = False, False
         self.allowed = replace(inner, up=up, down=down)
-        super().__init__(oracle, _without_distance(oracle) if published is None else published)
+        super().__init__(oracle, _without_distance(oracle, inner) if published is None else published)
 
     def explain(self, x: ArrayLike) -> Any:
         """The nearest point that flips the label by allowed moves, or None."""
@@ -190,7 +195,7 @@ class Sparse(Wrapper):
         _refuse_both(inner.domain, "Sparse", "Boxed")
         self.k = as_count(k, "k")
         self.allowed = replace(inner, most=self.k if inner.most is None else min(self.k, inner.most))
-        super().__init__(oracle, _without_distance(oracle) if published is None else published)
+        super().__init__(oracle, _without_distance(oracle, inner) if published is None else published)
 
     def explain(self, x: ArrayLike) -> Any:
         """The nearest point that flips the label by at most k features, or None."""
@@ -232,7 +237,7 @@ class OneHot(Wrapper):
         for group in self._domain.groups:
             if 0 < len(set(group) & set(self.change)) < len(group):
                 raise InvalidInput(f"change names a part of the group {list(group)}; a category changes as a whole")
-        super().__init__(oracle, published)
+        super().__init__(oracle, replace(oracle.mechanism, domain=self._domain) if published is None else published)
 
     @property
     def domain(self) -> Domain | None:

@@ -56,6 +56,8 @@ class Rounded(Wrapper):
             # The rounded decimal is itself rounded to float64: a millionth more covers that.
             half = np.full(oracle.dimension, 0.5 * 10.0**-self.decimals * (1 + 2.0**-20))
             own = replace(terms, tolerance=(terms.tolerance or 0.0) + float(terms.distance(half)))
+            if decimals < 0 and terms.domain is not None and len(terms.domain.continuous) < oracle.dimension:
+                own = replace(own, slack=None)  # whole numbers were rounded, too: the optimum had others
         super().__init__(oracle, own if published is None else published)
 
     def explain(self, x: ArrayLike) -> Any:
@@ -77,7 +79,7 @@ class Noisy(Wrapper):
     """Explanations plus Gaussian noise of standard deviation `scale` in every entry: half of them do not flip the label."""
 
     def __init__(self, oracle: Oracle, scale: float, *, rng: Rng = None, published: Mechanism | None = None) -> None:
-        own = Mechanism(terms_of(oracle, "Noisy").distance, slack=None)
+        own = _flips(terms_of(oracle, "Noisy"))
         self.scale = not_negative(scale, "scale")
         self._rng = as_generator(rng)
         super().__init__(oracle, own if published is None else published)
@@ -159,9 +161,9 @@ class Overshoot(Wrapper):
         if law not in ("constant", "uniform"):
             raise InvalidInput(f'law must be "constant" or "uniform", got {law!r}')
         self.amount, self.law, self._rng = not_negative(amount, "amount"), law, as_generator(rng)
-        own = Mechanism(terms.distance, slack=None)
+        own = _flips(terms)
         if law == "constant" and terms.distance is not None and terms.slack == 0:
-            own = Mechanism(terms.distance, robustness=None, radius=None, tolerance=terms.tolerance)
+            own = replace(terms, robustness=None, radius=None)
         super().__init__(oracle, own if published is None else published)
 
     def explain(self, x: ArrayLike) -> Any:
@@ -207,7 +209,7 @@ class RandomRadius(Wrapper):
                 )
             normal = oracle.hyperplane.normal / np.abs(oracle.hyperplane.normal).max()
             self._stretch = float(ball.dual(normal)) / float(terms.distance.dual(normal))
-        super().__init__(oracle, Mechanism(terms.distance, slack=None) if published is None else published)
+        super().__init__(oracle, _flips(terms) if published is None else published)
 
     def explain(self, x: ArrayLike) -> Any:
         """The wrapped oracle's explanation, taken further by the radius drawn for this question."""
@@ -234,7 +236,9 @@ class NearestRow(Wrapper):
         self.rows = as_rows(rows, oracle.dimension, "rows").copy()
         self._labels = np.asarray(oracle.classify(self.rows.copy())).reshape(len(self.rows))
         self._distance = l2 if terms is None or terms.distance is None else terms.distance
-        super().__init__(oracle, Mechanism(self._distance, slack=None) if published is None else published)
+        domain = None if terms is None else terms.domain
+        own = Mechanism(self._distance, slack=None, domain=domain)
+        super().__init__(oracle, own if published is None else published)
 
     def explain(self, x: ArrayLike) -> Any:
         """The row that explains x."""
@@ -270,7 +274,7 @@ class SwitchingNorm(Wrapper):
         self._services = [
             ModelOracle(oracle.hyperplane, Mechanism(norm(each), terms.robustness, terms.radius)) for each in distances
         ]
-        own = Mechanism(None, terms.robustness, terms.radius, terms.tolerance)
+        own = Mechanism(None, terms.robustness, terms.radius, terms.tolerance, domain=terms.domain)
         super().__init__(oracle, own if published is None else published)
 
     def explain(self, x: ArrayLike) -> Any:
@@ -278,6 +282,11 @@ class SwitchingNorm(Wrapper):
         return one_by_one(
             lambda row: self._services[int(self._rng.integers(len(self._services)))].explain(row), x, self.dimension
         )
+
+
+def _flips(terms: Mechanism) -> Mechanism:
+    """What is left of the terms if answers only flip the label."""
+    return Mechanism(terms.distance, slack=None, domain=terms.domain)
 
 
 def _outward(oracle: Oracle, questions: FloatArray, answers: FloatArray) -> FloatArray:

@@ -50,6 +50,11 @@ class ModelOracle:
                 "a ModelOracle answers by its mechanism, so distance and radius must be known to it; "
                 "hide them from the asker with published=Mechanism(...)"
             )
+        if mechanism.domain is not None:
+            raise InvalidInput(
+                "a ModelOracle answers with any point of R^p, so its mechanism has no domain; OneHot and Boxed around it choose "
+                "from one"
+            )
         if ties not in ("first", "random"):
             raise InvalidInput(f'ties must be "first" or "random", got {ties!r}')
         mechanism.fits(hyperplane.dimension)

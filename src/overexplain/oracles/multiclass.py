@@ -67,6 +67,8 @@ class ArgmaxOracle:
                 "an ArgmaxOracle answers by its mechanism, so the distance must be known to it; "
                 "hide it from the asker with published=Mechanism(None)"
             )
+        if mechanism.domain is not None:
+            raise InvalidInput("an ArgmaxOracle answers with any point of R^p, so its mechanism has no domain")
         if not mechanism.is_plain:
             raise UnsupportedNorm(
                 "robust counterfactuals between several classes are not computed: leave the radius at 0"

@@ -46,8 +46,8 @@ class QuadraticOracle:
             raise InvalidInput(f"a QuadraticOracle answers for a QuadraticModel, got {type(model).__name__}")
         if not isinstance(mechanism, Mechanism):
             mechanism = Mechanism(mechanism)
-        if mechanism.distance is None or not mechanism.is_plain:
-            raise InvalidInput("a QuadraticOracle answers by a known distance and without a robustness ball")
+        if mechanism.distance is None or not mechanism.is_plain or mechanism.domain is not None:
+            raise InvalidInput("a QuadraticOracle answers by a known distance, without a robustness ball or a domain")
         mechanism.fits(model.dimension)
         self._model = model
         self._mechanism = mechanism

@@ -10,6 +10,7 @@ import numpy as np
 from overexplain.errors import InvalidInput, UnsupportedNorm
 from overexplain.geometry.arrays import FloatArray, as_generator
 from overexplain.geometry.mechanism import Mechanism
+from overexplain.geometry.norms import norm
 from overexplain.models.linear import LinearModel
 from overexplain.oracles.degradations import Workshop, degrade
 from overexplain.oracles.exact import ModelOracle
@@ -152,7 +153,7 @@ def _robust(service: Service, value: str, text: str) -> Service:
 
 def _with_ball(mechanism: Mechanism, ball: str, radius: float) -> Mechanism:
     """The mechanism with a ball of that norm and radius around its answers."""
-    return Mechanism(mechanism.distance, ball, radius, mechanism.tolerance, mechanism.slack)
+    return replace(mechanism, robustness=norm(ball), radius=radius)
 
 
 def _secret(service: Service, text: str) -> Service:

@@ -20,8 +20,8 @@ def check_oracle(
     """None if `oracle` keeps its contract at `points` (n random ones if none are given); an AssertionError that says why if not.
 
     Shape: ±1 labels, explanations with as many entries or None, the same for a batch of rows, inputs left untouched.
-    Terms (with ``optimal=True``, slack 0 and a known distance): a model is rebuilt by what the service declares, and every label
-    and explanation at the points must be what that model would give: the distance, the direction, the side.
+    Terms (with ``optimal=True``, slack 0, a known distance, no domain): a model is rebuilt by what the service declares, and every
+    label and explanation at the points must be what that model would give: the distance, the direction, the side.
 
     >>> from overexplain.geometry.hyperplane import Hyperplane
     >>> from overexplain.oracles.exact import ModelOracle
@@ -50,7 +50,7 @@ def _check(oracle: Oracle, points: Any, rng: np.random.Generator, n: int, optima
         return
     assert mechanism is not None, "an oracle that explains publishes a Mechanism"
     answers = _explanations(oracle, rows)
-    if optimal and mechanism.slack == 0 and mechanism.distance is not None:
+    if optimal and mechanism.slack == 0 and mechanism.distance is not None and mechanism.domain is None:
         _terms(oracle, mechanism.distance, mechanism, rows, answers, labels)
 
 

@@ -93,7 +93,8 @@ def setting_of(model: LinearModel, rows: ArrayLike, service: Service) -> Setting
     unit = _unit(given)
     oracle = service.oracle(model, given, 0)
     domain: Domain | None = getattr(oracle, "domain", None)
-    if domain is not None and (domain.groups or domain.integers):
+    told = None if oracle.mechanism is None else oracle.mechanism.domain
+    if any(inputs is not None and (inputs.groups or inputs.integers) for inputs in (domain, told)):
         unit = 1.0  # whole numbers and categories have no other unit
     inside, scale = given / unit, float(np.abs(model.hyperplane.normal).max())
     plane = Hyperplane(model.hyperplane.normal / scale, model.hyperplane.offset / scale / unit)
@@ -121,7 +122,15 @@ def scaled(terms: Mechanism, unit: float) -> Mechanism:
     """The terms with all lengths divided by `unit`."""
     radius = None if terms.radius is None else terms.radius / unit
     tolerance = None if terms.tolerance is None else terms.tolerance / unit
-    return Mechanism(terms.distance, terms.robustness, radius, tolerance, terms.slack)
+    domain = _scaled_inputs(terms.domain, unit)
+    return Mechanism(terms.distance, terms.robustness, radius, tolerance, terms.slack, domain)
+
+
+def _scaled_inputs(domain: Domain | None, unit: float) -> Domain | None:
+    """The domain with its limits divided by `unit`, which is 1 if there are whole numbers or categories."""
+    if domain is None or unit == 1:
+        return domain
+    return Domain(domain.dimension, domain.low / unit, domain.high / unit)
 
 
 @final
@@ -136,10 +145,7 @@ class Rescaled(Wrapper):
     @property
     def domain(self) -> Domain | None:
         """Which inputs the service takes, in this unit."""
-        inner: Domain | None = getattr(self.wrapped, "domain", None)
-        if inner is None or self.unit == 1:
-            return inner
-        return Domain(self.dimension, inner.low / self.unit, inner.high / self.unit)
+        return _scaled_inputs(getattr(self.wrapped, "domain", None), self.unit)
 
     def classify(self, x: ArrayLike) -> Any:
         """The wrapped oracle's label."""

@@ -14,6 +14,7 @@ import numpy as np
 from overexplain.auditing.monitoring.rows import Rows
 from overexplain.geometry.arrays import BoolArray, FloatArray, IntArray
 from overexplain.geometry.mechanism import Mechanism
+from overexplain.geometry.on_plane import on_plane
 
 TINY = 1e-10
 """Relative length below which what is left of a direction counts as rounding: float64 answers leave about 1e-13."""
@@ -34,6 +35,10 @@ def levels(rows: Rows) -> IntArray:
         if not is_exact(mechanism):
             continue
         own = rows.explained & (rows.mechanism_ids == number)
+        if mechanism.domain is not None:  # on the boundary itself or nowhere in particular
+            for chunk in rows.chunks(np.flatnonzero(own)):
+                found[chunk[on_plane(mechanism, rows.points(chunk), rows.explanations(chunk))]] = 0
+            continue
         if mechanism.is_plain:
             found[own] = 0
             continue

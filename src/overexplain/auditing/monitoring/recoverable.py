@@ -155,8 +155,9 @@ class _Patterns:
         """The rows that move features in a new way."""
         rows, new = self._rows, []
         for number in np.unique(rows.mechanism_ids[chunk]).tolist():
-            norm = rows.mechanisms[number].distance
-            if norm is None or len(self._seen) >= self._most:
+            terms = rows.mechanisms[number]
+            norm = terms.distance
+            if norm is None or terms.domain is not None or len(self._seen) >= self._most:
                 continue
             own = np.flatnonzero(rows.mechanism_ids[chunk] == number)
             moved = np.abs(steps[own]) * norm.units(rows.dimension)

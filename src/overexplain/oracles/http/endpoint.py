@@ -42,16 +42,6 @@ class Verb(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_default
     relative: bool = False
 
 
-class Terms(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True, kw_only=True):
-    """[mechanism]: the published terms; `radius = "secret"`, `slack = "any"` where a number is not known."""
-
-    distance: str | dict[str, Any] | None = None
-    robustness: str | dict[str, Any] | None = None
-    radius: float | Literal["secret"] = 0.0
-    tolerance: float | None = None
-    slack: float | Literal["any"] = 0.0
-
-
 class Inputs(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True, kw_only=True):
     """[domain]: which inputs the service takes; features by name or number, limits for all, in order, or by name."""
 
@@ -59,6 +49,20 @@ class Inputs(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defau
     high: float | list[float] | dict[str, float] | None = None
     integers: list[int | str] = []
     groups: list[list[int | str]] = []
+
+
+class Terms(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True, kw_only=True):
+    """[mechanism]: the published terms; `radius = "secret"`, `slack = "any"` where a number is not known.
+
+    `domain` is what explanations are chosen from; without it the file's [domain], which they cannot leave.
+    """
+
+    distance: str | dict[str, Any] | None = None
+    robustness: str | dict[str, Any] | None = None
+    radius: float | Literal["secret"] = 0.0
+    tolerance: float | None = None
+    slack: float | Literal["any"] = 0.0
+    domain: Inputs | None = None
 
 
 class Idempotency(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -134,18 +138,15 @@ class Endpoint(
         given = self.mechanism
         radius = None if isinstance(given.radius, str) else given.radius
         slack = None if isinstance(given.slack, str) else given.slack
-        terms = Mechanism(given.distance, given.robustness, radius, given.tolerance, slack)
+        domain = self.inputs if given.domain is None else self._domain(given.domain, "[mechanism] domain")
+        terms = Mechanism(given.distance, given.robustness, radius, given.tolerance, slack, domain)
         terms.fits(self.size)
         return terms
 
     @cached_property
     def inputs(self) -> Domain | None:
         """Which inputs the service takes; None if the file has no [domain]."""
-        if self.domain is None:
-            return None
-        low, high = (self._limit(limit, side) for limit, side in ((self.domain.low, "low"), (self.domain.high, "high")))
-        groups = [[self._number(i, "groups") for i in group] for group in self.domain.groups]
-        return Domain(self.size, low, high, groups, [self._number(i, "integers") for i in self.domain.integers])
+        return None if self.domain is None else self._domain(self.domain, "[domain]")
 
     @cached_property
     def first(self) -> FloatArray | None:
@@ -157,19 +158,26 @@ class Endpoint(
             self.inputs.refuse(point)
         return point
 
+    def _domain(self, given: Inputs, where: str) -> Domain:
+        """The table `where` as a domain."""
+        low = self._limits(given.low, -math.inf, f"{where} low")
+        high = self._limits(given.high, math.inf, f"{where} high")
+        groups = [[self._number(i, f"{where} groups") for i in group] for group in given.groups]
+        return Domain(self.size, low, high, groups, [self._number(i, f"{where} integers") for i in given.integers])
+
     def _number(self, feature: int | str, key: str) -> int:
         if isinstance(feature, int):
             return feature
         if self.features is None or feature not in self.features:
-            raise InvalidInput(f"[domain] {key} names the feature {feature!r}, which is not among features")
+            raise InvalidInput(f"{key} names the feature {feature!r}, which is not among features")
         return self.features.index(feature)
 
-    def _limit(self, given: float | list[float] | dict[str, float] | None, side: str) -> Any:
+    def _limits(self, given: float | list[float] | dict[str, float] | None, none: float, key: str) -> Any:
         if not isinstance(given, dict):
             return given
-        limits = [-math.inf if side == "low" else math.inf] * self.size
+        limits = [none] * self.size
         for feature, limit in given.items():
-            limits[self._number(feature, side)] = limit
+            limits[self._number(feature, key)] = limit
         return limits
 
 

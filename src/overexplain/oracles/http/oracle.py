@@ -178,7 +178,8 @@ class HttpOracle:
         """The published terms: without [mechanism] only that labels flip; None without explanations."""
         if "explain" not in self._dialects:
             return None
-        return Mechanism(None, slack=None) if self.settings.terms is None else self.settings.terms
+        terms = self.settings.terms
+        return Mechanism(None, slack=None, domain=self.settings.inputs) if terms is None else terms
 
     @property
     def domain(self) -> Domain | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Final
 
 import numpy as np
@@ -36,18 +37,20 @@ def endpoint_file(oracle: Oracle, url: str, name: str, features: Sequence[str] |
         "positive": 1,
     }
     tables: dict[str, Mapping[str, Any]] = {}
-    if explains and oracle.mechanism is not None and oracle.mechanism.distance is not None:
-        tables["mechanism"] = _terms(oracle.mechanism)
     domain = getattr(oracle, "domain", None)
+    if explains and oracle.mechanism is not None and oracle.mechanism.distance is not None:
+        tables["mechanism"] = _terms(oracle.mechanism, domain)
     if domain is not None:
         tables["domain"] = _limits(domain)
     tables["idempotency"] = {"header": "Idempotency-Key"}
     return FIRST_LINE + _lines(entries) + "".join(f"\n[{title}]\n{_lines(table)}" for title, table in tables.items())
 
 
-def _terms(mechanism: Mechanism) -> dict[str, Any]:
-    """The published terms; a secret radius is called so, and what is not promised "any"."""
-    written = mechanism.to_dict()
+def _terms(mechanism: Mechanism, inputs: Domain | None) -> dict[str, Any]:
+    """The published terms; a secret radius is called so, what is not promised "any"; their domain if it is not the inputs'."""
+    written = replace(mechanism, domain=None).to_dict()
+    if mechanism.domain is not None and mechanism.domain != inputs:
+        written["domain"] = _limits(mechanism.domain)
     if mechanism.radius is None:
         written["radius"] = "secret"
     elif mechanism.is_plain:
