@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from functools import lru_cache
 from itertools import product
 from math import prod
 from typing import final
@@ -110,13 +111,23 @@ def _shown(fact: Steepest, sign: int) -> tuple[FloatArray, FloatArray]:
             kappas = np.minimum((np.abs(g) + aside / max(sine, 2.0**-80)) / fact.length, 2.0**80)
             values = g * cosine - aside * sine - 1e-15
         else:
-            units = np.eye(p) * towards[:, None]
-            kappas, values = np.zeros(p), -fact.norm.units(p)
-            for kappa in np.ldexp(fact.norm.units(p).max() / fact.length, np.arange(-2, 40)):
-                found = kappa * fact.steepness - fact.norm(units - kappa * w) * (1 + 1e-15 * p)
-                kappas, values = np.where(found > values, kappa, kappas), np.maximum(values, found)
+            found = _by_trial(fact.norm, tuple(w.tolist()), fact.length, fact.steepness, -fact.side * sign)
+            kappas, values = (np.array(entries) for entries in found)
     usable = np.isfinite(kappas) & np.isfinite(values)
     return np.where(usable, values, -np.inf), np.where(usable, kappas, 0.0)
+
+
+@lru_cache(maxsize=256)  # a length may take a linear program, and the same few steps are asked for again and again
+def _by_trial(
+    norm: Norm, step: tuple[float, ...], length: float, steepness: float, towards: int
+) -> tuple[list[float], list[float]]:
+    """(κ, v) of any norm: the best κ among powers of two."""
+    p, w = len(step), np.array(step)
+    kappas, values = np.zeros(p), -norm.units(p)
+    for kappa in np.ldexp(norm.units(p).max() / length, np.arange(-2, 40)):
+        found = kappa * steepness - norm(towards * np.eye(p) - kappa * w) * (1 + 1e-15 * p)
+        kappas, values = np.where(found > values, kappa, kappas), np.maximum(values, found)
+    return kappas.tolist(), values.tolist()
 
 
 @final
