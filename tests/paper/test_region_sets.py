@@ -53,7 +53,11 @@ def test_eq_Uncertainty_ab_F(tools, rng):
 
 
 def test_eq_no_rgn_and_eq_yes_rgn(tools, rng):
-    """The optimum of either program is a model of U^F; 0 or less (more) decides the point, anything else leaves it open."""
+    """The optimum of either program is a model of U^F; a largest value of 0 or less is a No, a smallest of 0 or more a Yes.
+
+    For the Yes the paper prints "larger than 0". That is restated here: U^F is a cone, so the smallest value is 0 at most (the
+    next test), and 0 or −∞ unless U^F is cut off; and no model with a·x ≥ b calls x a No.
+    """
     _, log = labelled(tools, rng)
     rows = signed_rows(log)
     points = rng.normal(size=(40, 2)) * 1.5
@@ -70,6 +74,20 @@ def test_eq_no_rgn_and_eq_yes_rgn(tools, rng):
         else:
             assert code == (ox.YES if lowest > -1e-7 else ox.NO)
     assert len(set(codes.tolist())) == 3
+
+
+def test_eq_yes_rgn_as_printed_is_never_met(tools, rng):
+    """Printed: larger than 0. Not even at a point that was labelled Yes: (a, b) = 0 is in U^F, with the value 0."""
+    _, log = labelled(tools, rng)
+    rows = signed_rows(log)
+    certain = 0
+    for x, label in zip(log.points, log.labels, strict=True):
+        lowest = linprog(np.append(x, -1), A_ub=rows, b_ub=np.zeros(len(rows)), bounds=(-1, 1)).fun
+        assert lowest <= 1e-12
+        assert (lowest > -1e-9) == (label == ox.YES)
+        certain += label == ox.YES
+    assert certain > 0
+    assert np.array_equal(ox.Knowledge(log).certify(log.points).codes, log.labels)
 
 
 # --- counterfactuals --------------------------------------------------------------------------------------------------
