@@ -47,7 +47,9 @@ CLAIMS: tuple[tuple[str, tuple[Claim, ...]], ...] = (
             Claim("eq:Uncertainty_ab_F", "the models that labels leave possible: a closed cone", _SETS),
             Claim("eq:no-rgn", "a point is No if the largest a·x − b is at most 0", _REGION),
             Claim("eq:no-rgn-opt", "the No region as that optimisation problem", _REGION),
-            Claim("eq:yes-rgn", "a point is Yes if the smallest a·x − b is at least 0", _REGION),
+            Claim("eq:yes-rgn",
+                  "a point is Yes if the smallest a·x − b is at least 0; printed is *larger than 0*, which a smallest value over a "
+                  "cone, that has 0 in it, never is, and a·x = b is Yes", _REGION),
             Claim("eq:yes-rgn-opt", "the Yes region as that optimisation problem", _REGION),
             Claim("thm:rgn_factuals", "both regions by weights on the labelled points", _REGION),
             Claim("fig:ex_rgns_F", "regions of a few labels reach beyond their convex hulls", _REGION),
@@ -96,7 +98,9 @@ CLAIMS: tuple[tuple[str, tuple[Claim, ...]], ...] = (
             Claim("eq:system_eq_RCF", "the same at ‖a‖* = 1", _PAPER),
             Claim("lem:RCF_direction", "x' = x + d·v with the v of plain counterfactuals", _EXPLAIN),
             Claim("eq:RCF_direction", "how far", _EXPLAIN),
-            Claim("crl:non_diff_RCF_main", "p + 1 robust counterfactuals and p + 1 labels are enough", _PAPER),
+            Claim("crl:non_diff_RCF_main",
+                  "p + 1 robust counterfactuals and p + 1 labels are enough: for a basis with v in it on one side of the plane, "
+                  "which is what is run; to the printed one, from Gram–Schmidt, two models may give the same answers", _PAPER),
             Claim("fig:RCF_Example_2D", "the example in the plane", ("overexplain.extract",)),
         ),
     ),

@@ -263,3 +263,34 @@ def test_the_perspective_level_uses_the_least_constant(distance: str, ball: str)
             assert not found  # s is t itself
             continue
         assert min(found) == pytest.approx(perspective_ratio(metric, ox.norm(ball), 3, step), rel=1e-6)
+
+
+@pytest.mark.parametrize("distance", ["l1", "weighted l1", "linf", "weighted linf", "l2", "mahalanobis"])
+@pytest.mark.parametrize("ball", ["mahalanobis", "group", "group max", "weighted group", "polyhedral", "facets"])
+@pytest.mark.parametrize("p", [2, 3])
+def test_the_perspective_level_uses_the_least_constant_of_every_ball(distance: str, ball: str, p: int) -> None:
+    """The same for balls that are no weighted ℓq; here the constant is the largest s/t at the corners of K(w), by brute force."""
+    metric, robustness = make_norm(distance, p, 1, spread=0.5), make_norm(ball, p, 2, spread=0.5)
+    terms = ox.Mechanism(metric, robustness=robustness, radius=0.5)
+    rng = np.random.default_rng(0)
+    for _ in range(3):
+        plane, x = ox.Hyperplane(rng.uniform(0.5, 2.0, p) * rng.choice([-1.0, 1.0], p), 0.3), 3 * rng.normal(size=p)
+        log = ox.QueryLog(mechanism=terms)
+        log.add_explanation(x, ox.ModelOracle(plane, terms).explain(x), int(plane.label(x)))
+        program = Program(read_facts(log, p, log.labels, None, "perspective"))
+        step = log.explanations[0] - x
+        if "l1" in distance:  # at the corners of a cube a_i = ±d_i; w fixes the signs where it moved
+            ends = [[np.sign(w)] if abs(w) > 1e-9 else [-1.0, 1.0] for w in step]
+            corners = np.array(list(product(*ends))) * metric.units(p)
+        elif "linf" in distance:  # w moved all coordinates equally far: d_i·ε_i
+            corners = np.diag(metric.units(p) * np.sign(step))
+        else:
+            corners = metric.gradient(step)[None, :]
+        assert metric.dual(corners) == pytest.approx(1.0)
+        assert corners @ step == pytest.approx(metric(step))
+        found = [
+            -program.rights[k, program.key(k).number].item() / terms.radius
+            for k in range(len(program))
+            if program.key(k).fact == "perspective"
+        ]
+        assert min(found) == pytest.approx(float(np.max(robustness.dual(corners))), rel=3e-6)

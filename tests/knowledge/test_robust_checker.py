@@ -8,10 +8,12 @@ import random
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from fractions import Fraction as F
+from itertools import product
 from typing import Any
 
 import numpy as np
 import pytest
+from scipy.optimize import linprog
 
 import overexplain as ox
 from overexplain.knowledge import branches
@@ -462,6 +464,83 @@ def test_a_chord_is_made_of_what_it_should_be(change: dict, says: str) -> None:
     for wrong in ({"weight": F(3, 4)}, {"weight": F(1, 3)}, {"power": F(1), "at": None}):
         with pytest.raises(ox.CertificateInvalid, match="add up to"):
             check_certificate(log, [replace(chord, **wrong), *others], exact([1, 0]), -1)
+
+
+OTHER_NORMS = ("mahalanobis", "group", "group-max", "polyhedral", "facets", "weighted group", "weighted mahalanobis")
+
+
+def another_norm(kind: str, p: int, rng: random.Random) -> dict[str, Any]:
+    """A written form of a norm that is no weighted ℓq."""
+    if kind.startswith("weighted "):
+        base = another_norm(kind.removeprefix("weighted "), p, rng)
+        return {"norm": "weighted", "base": base, "weights": [rng.choice((0.5, 1.0, 2.0)) for _ in range(p)]}
+    if kind == "mahalanobis":
+        factor = np.array([[rng.randint(-4, 4) / 4 for _ in range(p)] for _ in range(p)])
+        return {"norm": kind, "matrix": (factor @ factor.T + np.eye(p) / 4).tolist()}
+    if kind.startswith("group"):
+        order = rng.sample(range(p), p)
+        return {"norm": kind, "groups": [group for group in (order[: p // 2], order[p // 2 :]) if group]}
+    half = np.vstack([np.eye(p), [[rng.randint(-6, 6) / 4 for _ in range(p)] for _ in range(p + 1)]])
+    return {"norm": kind, "vertices" if kind == "polyhedral" else "facets": np.vstack([half, -half]).tolist()}
+
+
+def dual_length(spec: dict[str, Any], a: np.ndarray) -> float:
+    """‖a‖* from its definition, max a·u over the ball, in float64 and not by the checker."""
+    if spec["norm"] == "weighted":
+        return dual_length(spec["base"], a / np.array(spec["weights"]))
+    if spec["norm"] == "mahalanobis":
+        return float(np.sqrt(a @ np.linalg.solve(np.array(spec["matrix"]), a)))
+    if spec["norm"] in ("group", "group-max"):
+        parts = [float(np.linalg.norm(a[group])) for group in spec["groups"]]
+        return max(parts) if spec["norm"] == "group" else sum(parts)
+    if spec["norm"] == "polyhedral":
+        return float((np.array(spec["vertices"]) @ a).max())
+    faces = np.array(spec["facets"])
+    return -float(linprog(-a, A_ub=faces, b_ub=np.ones(len(faces)), bounds=(None, None)).fun)
+
+
+@pytest.mark.parametrize("kind", OTHER_NORMS)
+@pytest.mark.parametrize("p", [1, 2, 3, 7])
+def test_chords_of_other_norms_hold_in_their_box_and_some_touch_it(kind: str, p: int) -> None:
+    """δ·s ≤ γ·t + α·a at corners and inside; up to 64 corners of a box γ is the largest s − α·a there, not more."""
+    rng = random.Random(f"{kind} {p}")
+    for power_of in (None, None, F(1)):
+        robustness = another_norm(kind, p, rng)
+        log = {0: Answer((F(0),) * p, -1, (F(1),) * p, "l1", F(0), robustness=robustness, radius=F(1))}
+        ends = [sorted(F(rng.randint(-4, 4), 4) for _ in range(2)) for _ in range(p)]
+        if p > 1:
+            ends[0] = [F(1), F(1)]
+        context = Context("l1", {(i, s): s * end[0 if s > 0 else 1] for i, end in enumerate(ends) for s in (1, -1)})
+        slopes = tuple(quarter(rng) if rng.random() < 0.7 else F(0) for _ in range(p))
+        for term in (Term("chord", F(1), 0, vector=v, power=power_of) for v in (slopes, (F(0),) * p)):
+            fact = fact_of(log, term, Finder(), context=context)
+            (_, gamma), (spec, delta) = fact.rights
+            assert (spec, delta) == (robustness, 1)
+            alpha = np.array([float(v) for v in term.vector or ()])
+            corners = [np.array([float(v) for v in corner]) for corner in product(*ends)]
+            inner = [np.array([rng.uniform(float(a), float(b)) for a, b in ends]) for _ in range(20)]
+            rises = [dual_length(robustness, a) - float(alpha @ a) for a in corners]
+            assert max(rises + [dual_length(robustness, a) - float(alpha @ a) for a in inner]) <= float(-gamma) + 1e-9
+            if power_of is None and len(set(map(tuple, corners))) <= branches.MOST_CORNERS and kind != "polyhedral":
+                assert max(rises) == pytest.approx(float(-gamma), abs=1e-9)
+            elif kind == "polyhedral" and power_of is None:
+                rest = np.array(robustness["vertices"]) - alpha
+                assert (rest @ np.array(corners).T).max() == pytest.approx(float(-gamma), abs=1e-9)
+
+
+def test_chords_of_other_norms_are_refused_where_nothing_proves_them() -> None:
+    log = {0: Answer(exact([0, 0]), -1, exact([3, 0]), "l1", F(0), robustness=None, radius=F(1))}
+    flat = {"norm": "polyhedral", "vertices": [[1, 0, 0], [-1, 0, 0]]}
+    round_ball = {"norm": "mahalanobis", "matrix": [[1.0, 0.0], [0.0, 1.0]]}
+    for robustness, power_of, says in (
+        (round_ball, F(3, 2), "no weighted ℓq"),  # (the triangle inequality is the only power)
+        (flat, None, "3 features, not 2"),
+        ({"norm": "facets", "facets": [[1, 0], [-1, 0], [0, 1], [0, -1]]}, F(1), "takes evidence"),
+    ):
+        log[0] = replace(log[0], robustness=robustness)
+        at = None if power_of is None else F(1)
+        with pytest.raises(ox.CertificateInvalid, match=says):
+            fact_of(log, Term("chord", F(1), 0, vector=exact([0, 0]), power=power_of, at=at))
 
 
 def test_a_chord_without_a_power_is_the_largest_entry_of_the_box() -> None:

@@ -37,6 +37,42 @@ def test_remark_monotone_link(alpha, rng):
     assert np.array_equal(loaded.labels(points), said)
 
 
+@pytest.mark.parametrize("alpha", [0.1, 0.5, 0.9])
+def test_remark_monotone_link_that_decreases(alpha, rng):
+    """f(a·x) ≥ α is printed as a·x ≥ f⁻¹(α) for any monotone f. A decreasing one reverses it, a·x ≤ f⁻¹(α): the model is (−a, −b).
+
+    What is learnt from such a service is that model, by labels and by counterfactuals; the printed one has every label off the
+    plane the wrong way round.
+    """
+    normal = rng.normal(size=4)
+    level = np.log((1 - alpha) / alpha)  # f⁻¹(α) of f(z) = 1/(1 + eᶻ), which decreases
+    assert 1 / (1 + np.exp(level)) == pytest.approx(alpha, rel=1e-12)
+
+    def says(points):
+        return np.where(1 / (1 + np.exp(np.atleast_2d(points) @ normal)) >= alpha, 1, -1)
+
+    printed, reversed_ = ox.Hyperplane(normal, level), ox.Hyperplane(-normal, -level)
+    points = rng.normal(size=(500, 4))
+    said = says(points)
+    assert {1, -1} == set(said)
+    assert np.array_equal(reversed_.labels(points), said)
+    assert np.array_equal(printed.labels(points), -said)
+    log = ox.QueryLog()
+    log.add_label(points[:300], said[:300])
+    codes = ox.Knowledge(log).certify(points[300:]).codes
+    assert (codes != 0).sum() > 20
+    assert np.array_equal(codes[codes != 0], said[300:][codes != 0])
+    # The nearest point of the other class is the same under both: only the label tells them apart.
+    service = ox.CallableOracle(
+        lambda x: x + (level - normal @ x) / (normal @ normal) * normal, lambda x: int(says(x)[0]),
+        dimension=4, mechanism="l2",
+    )  # fmt: skip
+    found = ox.extract(service)
+    assert found.hyperplane.is_equivalent(reversed_, 1e-9)
+    assert found.hyperplane.same_plane(printed, 1e-9)
+    assert not found.hyperplane.is_equivalent(printed, 1e-9)
+
+
 def test_assumption_A1(distance, p, tools, rng):
     """(A1) The data space is all of R^p: `ModelOracle` labels and explains points of any size, and x'
     is R^p's nearest."""

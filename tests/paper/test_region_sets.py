@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from itertools import product
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ from scipy.optimize import linprog
 
 import overexplain as ox
 from docs_scripts import docs_module
+from perspective import perspective_ratio
 
 CASES = docs_module("paper_cases")
 dimension = pytest.mark.parametrize("p", [3])
@@ -53,7 +55,11 @@ def test_eq_Uncertainty_ab_F(tools, rng):
 
 
 def test_eq_no_rgn_and_eq_yes_rgn(tools, rng):
-    """The optimum of either program is a model of U^F; 0 or less (more) decides the point, anything else leaves it open."""
+    """The optimum of either program is a model of U^F; a largest value of 0 or less is a No, a smallest of 0 or more a Yes.
+
+    For the Yes the paper prints "larger than 0". That is restated here: U^F is a cone, so the smallest value is 0 at most (the
+    next test), and 0 or −∞ unless U^F is cut off; and no model with a·x ≥ b calls x a No.
+    """
     _, log = labelled(tools, rng)
     rows = signed_rows(log)
     points = rng.normal(size=(40, 2)) * 1.5
@@ -70,6 +76,20 @@ def test_eq_no_rgn_and_eq_yes_rgn(tools, rng):
         else:
             assert code == (ox.YES if lowest > -1e-7 else ox.NO)
     assert len(set(codes.tolist())) == 3
+
+
+def test_eq_yes_rgn_as_printed_is_never_met(tools, rng):
+    """Printed: larger than 0. Not even at a point that was labelled Yes: (a, b) = 0 is in U^F, with the value 0."""
+    _, log = labelled(tools, rng)
+    rows = signed_rows(log)
+    certain = 0
+    for x, label in zip(log.points, log.labels, strict=True):
+        lowest = linprog(np.append(x, -1), A_ub=rows, b_ub=np.zeros(len(rows)), bounds=(-1, 1)).fun
+        assert lowest <= 1e-12
+        assert (lowest > -1e-9) == (label == ox.YES)
+        certain += label == ox.YES
+    assert certain > 0
+    assert np.array_equal(ox.Knowledge(log).certify(log.points).codes, log.labels)
 
 
 # --- counterfactuals --------------------------------------------------------------------------------------------------
@@ -149,21 +169,22 @@ def test_eq_proof_perspective_1_and_eq_proof_perspective_2_and_eq_proof_perspect
 
 @dimension
 def test_eq_proof_lemma_perspective_point(robust, p, tools, rng):
-    """a·(x' − dv) = b + ρ‖a‖*_N2 − d/λ ≤ b + (ρC − d)/λ."""
+    """a·(x' − dv) = b + ρ‖a‖*_N2 − d/λ ≤ b + (ρC − d)/λ, with one C for all models: ‖a‖*_N2 ≤ C‖a‖*_N1."""
     plane = tools.plane(p, rng)
     x = tools.point(plane, ox.NO, rng)
     answer = ox.ModelOracle(plane, robust.mechanism).explain(x)
     v = (answer - x) / tools.length(robust.distance, answer - x)
     slope = tools.support(robust.distance, plane.normal)[0]
     reach = tools.support(robust.robustness, plane.normal)[0]
-    largest = max(
-        tools.support(robust.robustness, a)[0] / tools.support(robust.distance, a)[0]
-        for a in (plane.normal, rng.normal(size=p))
-    )
+    constant = perspective_ratio(robust.distance, robust.robustness, p)
+    signs = np.array(list(product([-1.0, 1.0], repeat=p)))
+    for a in (plane.normal, *np.eye(p), *signs[: len(signs) // 2], *rng.normal(size=(8, p))):
+        ratio = tools.support(robust.robustness, a)[0] / tools.support(robust.distance, a)[0]
+        assert ratio <= constant * (1 + 1e-6)
     for d in (0.0, 0.3, 2.0):
         value = plane.normal @ (answer - d * v)
         assert value == pytest.approx(plane.offset + robust.radius * reach - d * slope, abs=1e-5)
-        assert value <= plane.offset + (robust.radius * largest - d) * slope + 1e-5
+        assert value <= plane.offset + (robust.radius * constant - d) * slope + 1e-5
 
 
 # --- the figures of examples ------------------------------------------------------------------------------------------

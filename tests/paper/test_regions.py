@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 import random
 import warnings
-from dataclasses import dataclass
+from collections import Counter
+from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import pairwise
 
@@ -18,6 +19,7 @@ from scipy.spatial import Delaunay
 import dyadic
 import overexplain as ox
 from brute import givens, lattice, truth
+from overexplain.geometry.norms import Facets, GroupMax
 
 YES, NO, UNKNOWN, BOUNDARY = 1, -1, 0, 2
 
@@ -76,27 +78,51 @@ class Region:
                 return math.nan
         return float(problem.value) if problem.status == "optimal" else math.nan
 
-    def code(self, x) -> int | None:
-        """The verdict the theorem gives at a point off the rims; None where a float solver cannot tell."""
-        inside = []
-        for side in (NO, YES):
-            miss = self.miss(x, side)
-            if math.isnan(miss) or 1e-6 < miss < 1e-4:
-                return None
-            inside.append(miss <= 1e-6)
-        assert inside != [True, True], "only a point of the plane is in both"
-        return NO if inside[0] else YES if inside[1] else UNKNOWN
+    def code(self, x) -> int | str:
+        """The verdict the theorem gives at a point, or why a float solver cannot tell."""
+        miss = {side: self.miss(x, side) for side in (NO, YES)}
+        inside = [side for side in (NO, YES) if miss[side] <= 1e-6]
+        assert len(inside) < 2, "only a point of the plane is in both"
+        if inside:
+            return inside[0]
+        if any(math.isnan(off) for off in miss.values()):
+            return NOT_SOLVED
+        return NEAR_THE_RIM if min(miss.values()) < 1e-4 else UNKNOWN
 
 
-def compare(log: ox.QueryLog, tools, points) -> set[int]:
-    """Hold Knowledge against the theorem at every point; the verdicts that came up."""
-    region = Region(log, tools)
-    expected = [region.code(x) for x in points]
-    found = verdicts(log, points)
-    told = [(x, e, f) for x, e, f in zip(points, expected, found, strict=True) if e is not None]
-    assert len(told) >= 0.5 * len(points)
-    assert [(x, e, f) for x, e, f in told if e != f] == []
-    return {f for _, _, f in told}
+NEAR_THE_RIM, NOT_SOLVED, UNDECIDED = "near the rim", "not solved", "undecided"
+
+
+@dataclass
+class Compared:
+    """What was held against the theorem: the verdicts that came up, how many points were, and which were not, by the reason why."""
+
+    verdicts: set[int] = field(default_factory=set)
+    points: int = 0
+    left_out: Counter[str] = field(default_factory=Counter)
+
+    def add(self, log: ox.QueryLog, tools, points, found: list[int]) -> None:
+        """Hold the verdicts on some points against the theorem's; the first that differs fails the test."""
+        regions = [Region(log, tools, cap=cap) for cap in (1e2, 1e3, 1e4)]
+        for x, code in zip(points, found, strict=True):
+            # A point is UNKNOWN if no cap is enough: the nearer to the rim, the larger the weights (E2).
+            said = [region.code(x) for region in regions]
+            expected = next((e for e in said if e in (YES, NO)), max(said, key=said.count))
+            self.points += 1
+            if expected in (NEAR_THE_RIM, NOT_SOLVED):
+                self.left_out[expected] += 1
+            elif code == ox.Verdict.UNDECIDED:
+                self.left_out[UNDECIDED] += 1
+            else:
+                assert code == expected, (x, expected, code)
+                self.verdicts.add(code)
+
+    def told(self, share: float = 1.0, *reasons: str) -> set[int]:
+        """The verdicts, if at least this share of the points was compared and the others were left out for these reasons only."""
+        compared = self.points - self.left_out.total()
+        assert compared >= share * self.points, f"{compared} of {self.points} compared; left out: {dict(self.left_out)}"
+        assert set(self.left_out) <= set(reasons), dict(self.left_out)
+        return self.verdicts
 
 
 def queries(plane: ox.Hyperplane, rng: np.random.Generator, n: int) -> np.ndarray:
@@ -109,14 +135,15 @@ def queries(plane: ox.Hyperplane, rng: np.random.Generator, n: int) -> np.ndarra
 def test_thm_rgn_factuals(p, tools) -> None:
     """Labels of both classes: the regions of the theorem are those of Knowledge."""
     rng = np.random.default_rng(p)
-    seen = set()
+    seen = Compared()
     for _ in range(2):
         plane = tools.plane(p, rng)
         points = rng.normal(size=(8 * p, p))
         log = ox.QueryLog()
         log.add_label(points, plane.labels(points))
-        seen |= compare(log, tools, rng.normal(size=(15, p)) * 1.5)
-    assert seen == {YES, NO, UNKNOWN}
+        points = rng.normal(size=(15, p)) * 1.5
+        seen.add(log, tools, points, verdicts(log, points))
+    assert seen.told() == {YES, NO, UNKNOWN}
 
 
 @pytest.mark.parametrize("kind", ["l1", "linf", "l2", "weighted l1", "weighted linf", "weighted l2"])
@@ -125,22 +152,42 @@ def test_thm_region_CF(p, kind, tools) -> None:
     """Labels and counterfactuals of both classes: the (corrected) regions of the theorem are those of Knowledge."""
     rng = random.Random(f"{kind} {p}")
     gauss = np.random.default_rng(p)
-    seen = set()
+    seen = Compared()
     for count in (1, 2):
         plane = dyadic.model(rng, p)
         log = dyadic.exact_log(rng, plane, [kind] * count, labels=p)
-        seen |= compare(log, tools, queries(plane, gauss, 10))
-    assert len(seen) > 1
+        points = queries(plane, gauss, 10)
+        seen.add(log, tools, points, verdicts(log, points))
+    assert len(seen.told()) > 1
+
+
+@pytest.mark.parametrize("p", [2, 3, 4])
+def test_thm_region_CF_under_every_norm(distance, p, tools) -> None:
+    """The same under every norm of the library, with answers as a service computes them, in float64."""
+    rng = np.random.default_rng(p)
+    mechanism, seen = ox.Mechanism(distance), Compared()
+    for count in (1, 2):
+        plane = tools.plane(p, rng)
+        asked = np.array([tools.point(plane, side, rng) for side in (YES, NO)[:count]])
+        labelled, points = rng.normal(size=(p, p)) * 2, queries(plane, rng, 10)
+        log = ox.QueryLog(mechanism=mechanism)
+        log.add_label(labelled, plane.labels(labelled))
+        log.add_explanation(asked, ox.ModelOracle(plane, mechanism).explain(asked), label=plane.labels(asked))
+        seen.add(log, tools, points, ox.Knowledge(log).certify(points).codes.tolist())
+    # Of these two a float64 answer may leave so little room that no model is found: some points are then left undecided.
+    is_narrow = isinstance(distance, Facets | GroupMax)
+    assert len(seen.told(*((0.75, UNDECIDED) if is_narrow else ()))) > 1
 
 
 def test_thm_region_CF_with_counterfactuals_under_several_norms(tools) -> None:
     rng = random.Random(3)
-    seen = set()
+    seen = Compared()
     for p in (2, 4, 6):
         plane = dyadic.model(rng, p)
         log = dyadic.exact_log(rng, plane, ["l1", "linf"], labels=2 * p)
-        seen |= compare(log, tools, queries(plane, np.random.default_rng(p), 10))
-    assert seen >= {YES, NO, UNKNOWN}
+        points = queries(plane, np.random.default_rng(p), 10)
+        seen.add(log, tools, points, verdicts(log, points))
+    assert seen.told() >= {YES, NO, UNKNOWN}
 
 
 def test_eq_no_rgn_opt_and_eq_yes_rgn_opt(tools) -> None:

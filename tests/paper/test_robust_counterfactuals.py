@@ -6,6 +6,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from scipy.optimize import brentq, minimize_scalar
 
 import overexplain as ox
 
@@ -179,13 +180,68 @@ def test_eq_RCF_direction(robust, p, tools, rng):
 
 @pytest.mark.parametrize("p", [1, 2, 5, 12])
 def test_crl_non_diff_RCF_main(cornered_robust, p, tools, rng):
-    """Non-differentiable N1: p + 1 RCFs and p + 1 factuals (``strategy="paper"``) give the model, for
-    a choice of V that avoids E9."""
+    """Non-differentiable N1: p + 1 RCFs and p + 1 factuals (``strategy="paper"``) give the model, if V contains v and lies on
+    one side of the plane. The printed V does not (the next test)."""
     for _ in range(3):
         plane = tools.plane(p, rng)
         found = ox.extract(ox.ModelOracle(plane, cornered_robust.mechanism), strategy="paper", rng=1)
         assert found.spent == ox.Spent(explanations=p + 1, labels=p + 1)
         assert found.hyperplane.is_equivalent(plane, 1e-7)
+
+
+def printed_basis(v):
+    """V as Algorithm 1 makes it: Gram–Schmidt of v, which is not normalised, and e^1, e^2, …"""
+    basis = [v]
+    for x in np.eye(len(v)):
+        rest = x - sum((x @ u) / (u @ u) * u for u in basis)
+        if np.linalg.norm(rest) > 1e-9 and len(basis) < len(v):
+            basis.append(rest / np.linalg.norm(rest))
+    return np.array(basis)
+
+
+def roots_of_the_system(answers, labels, mechanism):
+    """All (a, b) with a·x' − b + y·ρ = 0 and ‖a‖*_N2 = 1: a line, on which a convex function is 1 at most twice."""
+    rows = np.column_stack([answers, -np.ones(len(answers))])
+    some = np.linalg.lstsq(rows, -mechanism.radius * np.asarray(labels, dtype=float), rcond=None)[0]
+    line = np.linalg.svd(rows)[2][-1]
+
+    def excess(t):
+        return float(mechanism.robustness.dual((some + t * line)[:-1])) - 1
+
+    middle = minimize_scalar(excess, bracket=(-1.0, 1.0), options={"xtol": 1e-14}).x
+    ends = [middle + 2.0**60, middle - 2.0**60]
+    found = [brentq(excess, middle, end, xtol=1e-15) for end in ends if excess(middle) < 0]
+    return [ox.Hyperplane((some + t * line)[:-1], (some + t * line)[-1]) for t in found]
+
+
+@pytest.mark.parametrize("p", [2, 3])
+def test_crl_non_diff_RCF_main_with_the_printed_basis(p):
+    """Printed: V from Gram–Schmidt, wherever that lies. With V on both sides of the plane the system has two roots, and for some
+    planes both models give all p + 1 answers and labels: no procedure can tell them apart, so the library asks another V (E9)."""
+    mechanism = ox.Mechanism("l1", robustness="l2", radius=1.0)
+    rng = np.random.default_rng(p)
+    twins = 0
+    for _ in range(60):
+        normal = np.append(rng.uniform(0.1, 0.9, p - 1), 1.0)  # the service moves along e^p
+        plane = ox.Hyperplane(normal, rng.uniform(1.1, 2.0))
+        oracle, first = ox.ModelOracle(plane, mechanism), np.eye(p)[0]
+        questions = np.vstack([first, printed_basis(oracle.explain(first) - first)])
+        answers, labels = oracle.explain(questions), oracle.classify(questions)
+        roots = roots_of_the_system(answers[1:], labels[1:], mechanism)
+        fit = []
+        for root in roots:
+            other = ox.ModelOracle(root, mechanism)
+            same = np.array_equal(other.classify(questions), labels)
+            fit += [root] if same and np.abs(other.explain(questions) - answers).max() < 1e-9 else []
+        assert any(root.is_equivalent(plane, 1e-7) for root in fit)
+        assert set(labels[1:].tolist()) == {1, -1}
+        if len(fit) == 2:
+            assert not fit[0].same_plane(fit[1], 1e-3)
+            twins += 1
+        found = ox.extract(oracle, strategy="paper", rng=1)  # as many questions, and one model
+        assert found.spent == ox.Spent(explanations=p + 1, labels=p + 1)
+        assert found.hyperplane.is_equivalent(plane, 1e-7)
+    assert twins > 30
 
 
 @pytest.mark.parametrize("normal", [(-2.0, 1.0), (2.0, 1.0, 0.5), (2.0, -1.0), (1.0, 2.0)])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from fractions import Fraction
 from itertools import product
 
@@ -132,19 +133,66 @@ def test_lem_perspective_point(robust, p, side, tools, rng) -> None:
         assert closed >= -1e-9
 
 
+def past_the_constant(distance, ball, plane, x, sharp: bool):
+    """(a log of one answer, the point a little past ρC back from it), C over all models, or over K(w) only."""
+    mechanism = ox.Mechanism(distance, robustness=ball, radius=0.8)
+    log = robust_log(plane, mechanism, [x])
+    answer = log.explanations[0]
+    v = (answer - x) / distance(answer - x)
+    constant = perspective_ratio(distance, ball, len(x), answer - x if sharp else None)
+    return log, answer - 0.8 * constant * (1 + 1e-6) * v
+
+
 @pytest.mark.parametrize("first", NORMS)
 def test_lem_perspective_point_for_every_pair_of_norms(first, side, tools, rng) -> None:
+    """The library knows the point, from the answer and its question alone, and proves it: every norm has a dual value."""
     p = 3
     plane = tools.plane(p, rng)
     x = tools.point(plane, side, rng)
     for second in NORMS:
         distance, ball = make_norm(first, p, 1, spread=0.5), make_norm(second, p, 2, spread=0.5)
-        mechanism = ox.Mechanism(distance, robustness=ball, radius=0.8)
-        answer = ox.ModelOracle(plane, mechanism).explain(x)
-        v = (answer - x) / distance(answer - x)
-        for step in (None, answer - x):
-            constant = perspective_ratio(distance, ball, p, step)
-            assert plane.label(answer - 0.8 * constant * (1 + 1e-6) * v) == side
+        # Under ℓq a float64 answer shows the direction of a no better than a root of 2^-40: C over all models there.
+        log, point = past_the_constant(distance, ball, plane, x, sharp="lp" not in first)
+        assert plane.label(point) == side
+        knowledge = ox.Knowledge(log, robust="perspective")
+        assert knowledge.certify([point]).codes.tolist() == [side]
+        if first in ("l1", "linf", "mahalanobis"):
+            proof = knowledge.prove(point)
+            proof.verify(log)
+            assert proof.verdict == side
+
+
+@pytest.mark.parametrize("level", ["perspective", "shared", "exact"])
+@pytest.mark.parametrize("second", ["mahalanobis", "group", "group max", "weighted group", "polyhedral", "facets"])
+@pytest.mark.parametrize("first", ["l1", "weighted linf", "l2", "group"])
+def test_lem_perspective_point_at_every_level(first, second, level, tools, rng) -> None:
+    """Past ρC certain at every level that bounds s from above, with a proof, which is one of this point and no other."""
+    p = 2
+    plane = tools.plane(p, rng)
+    x = tools.point(plane, NO, rng)
+    log, point = past_the_constant(make_norm(first, p, 1), make_norm(second, p, 2, spread=0.5), plane, x, sharp=True)
+    proof = ox.Knowledge(log, robust=level).prove(point)
+    proof.verify(log)
+    assert proof.verdict == NO
+    with pytest.raises(ox.CertificateInvalid):  # the answer itself is a Yes
+        replace(proof, point=tuple(map(Fraction, log.explanations[0].tolist()))).verify(log)
+
+
+def test_lem_perspective_point_the_least_constant_is_least(tools) -> None:
+    """ℓ1 and a Mahalanobis ball, C = max over signs: past ρC a No, short of it two models that gave the answer disagree."""
+    ball = ox.Mahalanobis([[2.0, 1.5], [1.5, 2.0]])
+    mechanism = ox.Mechanism("l1", robustness=ball, radius=1.0)
+    log = robust_log(ox.Hyperplane([1.0, 0.5], 3.0), mechanism, [[0.0, 0.0]])
+    constant = max(tools.support(ball, [1.0, sign])[0] for sign in (1, -1))
+    assert constant == pytest.approx(2.0, abs=1e-6)
+    answer = log.explanations[0]
+    for level in ("perspective", "shared", "exact"):
+        assert codes(log, answer - [2.0 * (1 + 1e-6), 0.0], level) == [NO]
+        assert codes(log, answer - [2.0 * (1 - 1e-6), 0.0], level) == [UNKNOWN]
+    # The model that makes C sharp, a = (1, −1), gives the same answer and calls the nearer point a Yes.
+    other = ox.Hyperplane([1.0, -1.0], float(answer[0]) - 2.0)
+    assert ox.ModelOracle(other, mechanism, ties="first").explain([0.0, 0.0]) == pytest.approx(answer, abs=1e-12)
+    assert other.label(answer - [2.0 * (1 - 1e-6), 0.0]) == YES
 
 
 def test_E5_the_perspective_point_of_a_No_may_be_a_Yes(tools) -> None:

@@ -7,7 +7,10 @@ Everything in a branch is measured in t, the length of one distance, the *unit*.
 
 With t = 1: s^κ ≤ Σ|a_i/e_i|^κ, whose summands are convex, so below a line that is above them at both ends of the box; and s^κ lies
 above its own tangent at s0. So δ = κ·s0^(κ−1), γ = Σ_i max over the box's ends v of |v/e_i|^κ − α_i·v, plus (κ − 1)·s0^κ. For
-q = 1 a chord without power is the limit κ → ∞: s = max|a_i/e_i| ≤ γ·t.
+q = 1 a chord without power is the limit κ → ∞: s = max|a_i/e_i| ≤ γ·t. Any other N2 has two kinds of chords, with δ = 1. With
+κ = 1 it is the triangle inequality, s ≤ Σ|a_i|·‖ε_i‖*, ε_i the unit vectors: 1/e_i = ‖ε_i‖*. Without a power γ bounds s − α·a,
+which is convex, by its values at the corners of the box; for a ball with corners d, s = max a·d, one d after the other; and in a
+box with too many corners by ‖c‖* − α·c at its middle c and the triangle inequality from there.
 
 A branch first proves bounds, which tighten the box one after the other. Then it is closed by a contradiction, or split: at a value
 of one entry of a (at most, at least), or by the corner d of the ball of N2 at which s = a·d is reached. What may be used:
@@ -22,6 +25,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from itertools import product
+from math import prod
 from typing import Any, NamedTuple
 
 from overexplain.errors import CertificateInvalid
@@ -29,8 +34,12 @@ from overexplain.knowledge.enclosures import (
     ZERO,
     Evidence,
     NotEnclosed,
+    Vector,
     axis_length,
     corners_of,
+    dot,
+    dual_spec,
+    enclose,
     exponent_and_weights,
     power,
     upper,
@@ -39,6 +48,9 @@ from overexplain.knowledge.promises import Answer, Fact, Term, refuse_inexact, r
 
 DEEPEST = 200
 MOST_LEAVES = 100_000
+MOST_CORNERS = 64
+"""A chord looks at so many corners of a box: each takes a length in rationals."""
+
 IN_BRANCHES = ("denied", "bound", "corner")
 """Facts that hold inside a branch only."""
 
@@ -142,22 +154,63 @@ class Context:
     def chord(self, robustness: Any, term: Term, evidence: Evidence) -> Fact:
         """The upper bound on the length of `robustness` that a chord says."""
         assert term.vector is not None
-        q, weights = exponent_and_weights(robustness, len(term.vector))
-        box = [[sign * self.bound(i, sign, len(weights), evidence) for sign in (1, -1)] for i in range(len(weights))]
+        slopes, p = term.vector, len(term.vector)
+        box = [[sign * self.bound(i, sign, p, evidence) for sign in (1, -1)] for i in range(p)]
         refuse_unwieldy((v for ends in box for v in ends), "the bounds of a")
         if term.power is None:
-            if q != 1 or any(term.vector):
-                raise CertificateInvalid("without a power a chord is level, and about a robustness with the exponent 1")
-            most = max(abs(v / weight) for ends, weight in zip(box, weights, strict=True) for v in ends)
-            return Fact([*term.vector, ZERO], rights((self.unit, -most), (robustness, Fraction(1))))
+            most = _at_corners(robustness, box, slopes, evidence)
+            return Fact([*slopes, ZERO], rights((self.unit, -most), (robustness, Fraction(1))))
         k, at = Fraction(term.power), Fraction(1 if term.at is None else term.at)
-        # The dual exponent r is q/(q − 1): k ≤ r, which any k is for q = 1, and only k = 1 for q = ∞.
-        if k > 1 and (q is None or k * (q - 1) > q):
-            raise CertificateInvalid(f"the power {k} is above the dual exponent of the norm")
+        if k == 1:
+            sizes = [axis_length(dual_spec(robustness), i, p, evidence) for i in range(p)]
+        else:
+            q, weights = exponent_and_weights(robustness, p)
+            # The dual exponent r is q/(q − 1): k ≤ r, which any k is for q = 1, and only k = 1 for q = ∞.
+            if q is None or k * (q - 1) > q:
+                raise CertificateInvalid(f"the power {k} is above the dual exponent of the norm")
+            sizes = [1 / weight for weight in weights]
         total = (k - 1) * power(at, k)[1]
-        for ends, slope, weight in zip(box, term.vector, weights, strict=True):
-            total += upper(max(power(abs(v / weight), k)[1] - slope * v for v in ends))
-        return Fact([*term.vector, ZERO], rights((self.unit, -total), (robustness, k * power(at, k - 1)[0])))
+        for ends, slope, size in zip(box, slopes, sizes, strict=True):
+            total += upper(max(power(abs(v * size), k)[1] - slope * v for v in ends))
+        return Fact([*slopes, ZERO], rights((self.unit, -total), (robustness, k * power(at, k - 1)[0])))
+
+
+def _at_corners(spec: Any, box: Sequence[Vector], slopes: Vector, evidence: Evidence) -> Fraction:
+    """At least the largest ‖a‖* − slopes·a in a box, given by the two ends of every entry."""
+    base = spec
+    while isinstance(base, dict) and base["norm"] == "weighted":
+        base = base["base"]
+    if isinstance(base, str):
+        q, weights = exponent_and_weights(spec, len(box))
+        if q != 1 or any(slopes):
+            raise CertificateInvalid("without a power a chord is level, and about a robustness with the exponent 1")
+        return max(abs(v / weight) for ends, weight in zip(box, weights, strict=True) for v in ends)
+    if spec["norm"] == "polyhedral":
+        corners = [_less(corner, slopes) for corner in corners_of(spec, len(box))]
+        return max(
+            sum((max(d * v for v in ends) for d, ends in zip(corner, box, strict=True)), ZERO) for corner in corners
+        )
+    # A norm of groups does not see signs: where there is no slope only the farther end counts.
+    is_absolute = base["norm"] in ("group", "group-max")
+    sides = [
+        [max(ends, key=abs)] if is_absolute and not slope else sorted(set(ends))
+        for ends, slope in zip(box, slopes, strict=True)
+    ]
+    dual = dual_spec(spec)
+    if prod(map(len, sides)) <= MOST_CORNERS:
+        return max(upper(enclose(dual, corner, evidence)[1] - dot(slopes, corner)) for corner in product(*sides))
+    middle = [(ends[0] + ends[1]) / 2 for ends in box]
+    total = upper(enclose(dual, middle, evidence)[1] - dot(slopes, middle))
+    for i, (ends, centre, slope) in enumerate(zip(box, middle, slopes, strict=True)):
+        size = axis_length(dual, i, len(box), evidence)
+        total += upper(max(abs(v - centre) * size - slope * (v - centre) for v in ends))
+    return total
+
+
+def _less(corner: Vector, slopes: Vector) -> Vector:
+    if len(corner) != len(slopes):
+        raise CertificateInvalid(f"the corners of the robustness have {len(corner)} features, not {len(slopes)}")
+    return [d - slope for d, slope in zip(corner, slopes, strict=True)]
 
 
 class Duty(NamedTuple):

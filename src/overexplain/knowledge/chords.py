@@ -5,6 +5,9 @@ dual exponent of the norm, e its weights)
 
     κ·s0^(κ−1)·s  ≤  (κ−1)·s0^κ·t + Σ chord_i        linear in (a, s, t).
 
+A norm that is no weighted ℓq has chords with κ = 1, the triangle inequality, where 1/e_i is ‖ε_i‖* of the unit vector; and, s being
+convex, chords that hold at all corners of the box.
+
 Steps narrow the box: what is steepest in direction w cannot point elsewhere. This is how the perspective point, sharp for ℓ∞, and
 the one direction of smooth distances come out of one construction.
 """
@@ -13,13 +16,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from functools import lru_cache
+from itertools import product
+from math import prod
 from typing import final
 
 import numpy as np
 
 from overexplain.geometry.arrays import FloatArray
 from overexplain.geometry.norm import Norm
-from overexplain.knowledge.facts import Facts, Secret, Steepest, is_euclidean
+from overexplain.geometry.norms import Weighted
+from overexplain.geometry.polyhedral import Polyhedral
+from overexplain.knowledge.branches import MOST_CORNERS
+from overexplain.knowledge.facts import Facts, Secret, Steepest, is_euclidean, length_error
 from overexplain.knowledge.rational_norms import exponent_and_weights
 
 Side = tuple[int, int]
@@ -102,19 +111,32 @@ def _shown(fact: Steepest, sign: int) -> tuple[FloatArray, FloatArray]:
             kappas = np.minimum((np.abs(g) + aside / max(sine, 2.0**-80)) / fact.length, 2.0**80)
             values = g * cosine - aside * sine - 1e-15
         else:
-            units = np.eye(p) * towards[:, None]
-            kappas, values = np.zeros(p), -fact.norm.units(p)
-            for kappa in np.ldexp(fact.norm.units(p).max() / fact.length, np.arange(-2, 40)):
-                found = kappa * fact.steepness - fact.norm(units - kappa * w) * (1 + 1e-15 * p)
-                kappas, values = np.where(found > values, kappa, kappas), np.maximum(values, found)
+            found = _by_trial(fact.norm, tuple(w.tolist()), fact.length, fact.steepness, -fact.side * sign)
+            kappas, values = (np.array(entries) for entries in found)
     usable = np.isfinite(kappas) & np.isfinite(values)
     return np.where(usable, values, -np.inf), np.where(usable, kappas, 0.0)
+
+
+@lru_cache(maxsize=256)  # a length may take a linear program, and the same few steps are asked for again and again
+def _by_trial(
+    norm: Norm, step: tuple[float, ...], length: float, steepness: float, towards: int
+) -> tuple[list[float], list[float]]:
+    """(κ, v) of any norm: the best κ among powers of two."""
+    p, w = len(step), np.array(step)
+    kappas, values = np.zeros(p), -norm.units(p)
+    for kappa in np.ldexp(norm.units(p).max() / length, np.arange(-2, 40)):
+        found = kappa * steepness - norm(towards * np.eye(p) - kappa * w) * (1 + 1e-15 * p)
+        kappas, values = np.where(found > values, kappa, kappas), np.maximum(values, found)
+    return kappas.tolist(), values.tolist()
 
 
 @final
 @dataclass(frozen=True)
 class Chord:
-    """delta·s ≤ gamma·t + slopes·a in its box; s is the length of `ball`. `power` None: s ≤ max|a_i/e_i|, the limit κ → ∞."""
+    """delta·s ≤ gamma·t + slopes·a in its box; s is the length of `ball`.
+
+    `power` None: the limit κ → ∞, s ≤ max|a_i/e_i|, or, for norms that are no weighted ℓq, a chord by the corners of the box.
+    """
 
     row: int
     ball: int
@@ -136,16 +158,23 @@ def dual_exponent(norm: Norm, p: int) -> tuple[float, FloatArray] | None:
 
 
 def make_chord(facts: Facts, row: int, ball: int, box: Box, power: float, at: float | None = None) -> Chord | None:
-    """The chord of a box with this power; tangent where all coordinates are at their farthest unless told where."""
-    shape = dual_exponent(facts.norms[ball], facts.dimension)
+    """The chord of a box with this power; tangent where all coordinates are at their farthest unless told where.
+
+    None for other powers than 1 of a norm that is no weighted ℓq.
+    """
+    norm = facts.norms[ball]
+    shape = dual_exponent(norm, facts.dimension)
     if shape is None:
-        return None
+        if power != 1:
+            return None
+        rough = 1 + _rounding(norm, facts.dimension)
+        shape = np.nan, 1 / (rough * np.asarray(norm.dual.units(facts.dimension)))
     r, e = shape
     low, high = box.low / e, box.high / e
     far = np.maximum(np.abs(low), np.abs(high))
     if power == np.inf:
         return Chord(row, ball, box, np.zeros(len(e)), float(far.max()), 1.0, None, Fraction(1))
-    kappa = Fraction(power) if power != r else exact_power(facts.norms[ball])
+    kappa = Fraction(power) if power != r else exact_power(norm)
     k = float(kappa)
     ends = np.abs(low) ** k, np.abs(high) ** k
     wide = high - low
@@ -155,6 +184,56 @@ def make_chord(facts: Facts, row: int, ball: int, box: Box, power: float, at: fl
     at = max(at, 1e-9 * float(far.max()), 1e-300)
     gamma = float(np.maximum(ends[0] - slopes * low, ends[1] - slopes * high).sum() + (k - 1) * at**k)
     return Chord(row, ball, box, slopes / e, gamma, k * at ** (k - 1), kappa, Fraction(at))
+
+
+def corner_chords(facts: Facts, row: int, ball: int, box: Box) -> list[Chord]:
+    """Chords of a norm that is no weighted ℓq by the corners of a box: a level one, and one that is fitted to them."""
+    norm, p = facts.norms[ball], facts.dimension
+    units, far = np.asarray(norm.dual.units(p)), np.maximum(np.abs(box.low), np.abs(box.high))
+    chords: list[Chord] = []
+    for slopes in (np.zeros(p), _fitted(norm, box, units)):
+        if not chords or slopes.any():
+            rough = _rounding(norm, p) * float(far @ (np.abs(slopes) + units))
+            gamma = _at_corners(norm, box, slopes, units) + rough
+            chords.append(Chord(row, ball, box, slopes, gamma, 1.0, None, Fraction(1)))
+    return chords
+
+
+def _rounding(norm: Norm, p: int) -> float:
+    """How far, relatively, a computed ‖a‖* may be off."""
+    inner = norm.norm if isinstance(norm, Weighted) else norm
+    return max(length_error(inner, p), norm.answer_rounding)
+
+
+def _at_corners(norm: Norm, box: Box, slopes: FloatArray, units: FloatArray) -> float:
+    """At least the largest ‖a‖* − slopes·a in a box, as the checker bounds it."""
+    if isinstance(norm, Polyhedral):
+        rest = norm.vertices - slopes
+        return float(np.maximum(rest * box.low, rest * box.high).sum(axis=1).max())
+    ends = [
+        [low if -low > high else high] if norm.is_absolute and not slope else sorted({low, high})
+        for low, high, slope in zip(box.low, box.high, slopes, strict=True)
+    ]
+    if prod(map(len, ends)) <= MOST_CORNERS:
+        corners = np.array(list(product(*ends)))
+        return float((np.asarray(norm.dual(corners)) - corners @ slopes).max())
+    middle = (box.low + box.high) / 2
+    return float(norm.dual(middle) - slopes @ middle + (box.high - middle) @ (units + np.abs(slopes)))
+
+
+def _fitted(norm: Norm, box: Box, units: FloatArray) -> FloatArray:
+    """The slopes of the linear function nearest to ‖a‖* at the corners of a box; 0 if there are too many."""
+    slopes = np.zeros(len(units))
+    is_wide = box.high - box.low > 1e-9 * np.maximum(np.abs(box.low), np.abs(box.high))
+    if 2 ** int(is_wide.sum()) > MOST_CORNERS:
+        return slopes
+    ends = [[low, high] if wide else [high] for low, high, wide in zip(box.low, box.high, is_wide, strict=True)]
+    corners = np.array(list(product(*ends)))
+    lengths = np.asarray(norm.dual(corners))
+    for i in np.flatnonzero(is_wide):
+        above = corners[:, i] == box.high[i]
+        slopes[i] = (lengths[above].mean() - lengths[~above].mean()) / (box.high[i] - box.low[i])
+    return np.where(np.abs(slopes) > 1e-9 * units, slopes, 0.0)
 
 
 def exact_power(norm: Norm) -> Fraction:
@@ -185,7 +264,10 @@ def root_chords(facts: Facts, narrow: Box) -> list[Chord]:
     for ball_norm, row in balls.items():
         ball = facts.norms.index(ball_norm)
         shape = dual_exponent(ball_norm, facts.dimension)
-        if shape is None or ball == unit:
+        if ball == unit:
+            continue
+        if shape is None:
+            found += _chords_of_others(facts, row, ball, plain, narrow)
             continue
         wide = make_chord(facts, row, ball, plain, shape[0])
         sharp = make_chord(facts, row, ball, narrow, shape[0])
@@ -195,6 +277,17 @@ def root_chords(facts: Facts, narrow: Box) -> list[Chord]:
         found.append(wide)
         if narrow.why and (sharp.gamma / sharp.delta < wide.gamma / wide.delta * (1 - 1e-9) or sharp.slopes.any()):
             found.append(sharp)
+        if straight is not None and straight.slopes.any():
+            found.append(straight)
+    return found
+
+
+def _chords_of_others(facts: Facts, row: int, ball: int, plain: Box, narrow: Box) -> list[Chord]:
+    """The same for one ball that is no weighted ℓq."""
+    found = corner_chords(facts, row, ball, plain)
+    if narrow.why:
+        found += corner_chords(facts, row, ball, narrow)
+        straight = make_chord(facts, row, ball, narrow, 1.0)
         if straight is not None and straight.slopes.any():
             found.append(straight)
     return found
