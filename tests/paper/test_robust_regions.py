@@ -357,6 +357,36 @@ def test_E16_strict_regions_decide_partition(items, ball) -> None:
 
 
 @pytest.mark.parametrize(("items", "ball"), INSTANCES, ids=str)
+def test_E16_real_verdicts_decide_partition(items, ball) -> None:
+    """As in the proof, without room: ζ + e is No, and ζ − e is Yes, e = ε_u − ε_z − ε_0, iff the items cannot be split."""
+    log, _ = gadget(items, ball, 0.0)
+    p, zeta = log.dimension, log.points[1]
+    c, length = log.points[2] - zeta, ox.norm(ball).dual
+    signs = [np.array((1.0, *rest)) for rest in product((1.0, -1.0), repeat=p - 1)]
+    fitting = [ox.Hyperplane(a, -float(length(a))) for a in signs if a @ c == 0]
+    assert fitting
+    step = np.eye(p)[-2] - np.eye(p)[-1] - np.eye(p)[0]
+    for model in fitting:
+        assert [model.margin(x) for x in log.points] == [-2 * float(length(model.normal)), 0.0, 0.0, 0.0]
+    at_no, at_yes = ({model.label(zeta + sign * step) for model in fitting} for sign in (1, -1))
+    assert at_no == ({YES, NO} if can_be_split(items) else {NO})
+    assert at_yes == ({YES, NO} if can_be_split(items) else {YES})
+    # The closed No region asks for the largest a_u − a_z: on the plane of all models, or on either side of some.
+    assert {model.margin(zeta + step + np.eye(p)[0]) for model in fitting} == (
+        {-2, 0, 2} if can_be_split(items) else {0}
+    )
+    # No other slope fits: with one entry shorter than 1 the label of ζ is lost.
+    rng = np.random.default_rng(len(items))
+    for a in [*rng.uniform(-1, 1, size=(50, p)), *(s * (1 - 1e-6 * np.eye(p)[-1]) for s in signs[:20])]:
+        a[0] = 1.0
+        assert ox.Hyperplane(a, -float(length(a))).margin(zeta) < 0
+    # With room, which the engine needs, both verdicts are the ones that PARTITION gives.
+    log, x = gadget(items, ball, ROOM)
+    mirrored = 2 * log.points[1] - x
+    assert codes(log, [x, mirrored], "exact") == ([UNKNOWN, UNKNOWN] if can_be_split(items) else [NO, YES])
+
+
+@pytest.mark.parametrize(("items", "ball"), INSTANCES, ids=str)
 def test_E16_without_any_room_no_verdict_is_wrong(items, ball) -> None:
     """As in the proof: the models are a few isolated ones. They may be missed, and the point left undecided, not misjudged."""
     log, x = gadget(items, ball, 0.0)
