@@ -148,14 +148,14 @@ def test_lem_perspective_point_for_every_pair_of_norms(first, side, tools, rng) 
 
 
 def test_E5_the_perspective_point_of_a_No_may_be_a_Yes(tools) -> None:
-    """Printed: d ≥ ρC gives x's class. N1 = N2 = ℓ1, C = 1: at d = ρC the point is on the plane, a Yes, though x is a No."""
+    """A remark: d ≥ ρC gives x's class up to closure. N1 = N2 = ℓ1, C = 1: at d = ρC the point is on the plane, a Yes."""
     a, b, x = (Fraction(1), Fraction(1, 2)), Fraction(1), (Fraction(0), Fraction(0))
     answer = tools.exact_answer(a, b, x, "l1", radius=1, ball_length=max(map(abs, a)))
     assert answer == [2, 0]
     point = [answer[0] - 1, answer[1]]  # d = ρC = 1, v = (1, 0)
     assert tools.dot(a, x) < b  # a No …
-    assert tools.dot(a, point) == b  # … and a Yes (printed: a No)
-    for d in (Fraction(1) + Fraction(1, 2**40), Fraction(2)):  # corrected: d > ρC
+    assert tools.dot(a, point) == b  # … and a Yes, in the closure of No
+    for d in (Fraction(1) + Fraction(1, 2**40), Fraction(2)):  # strictly: d > ρC
         assert tools.dot(a, [answer[0] - d, answer[1]]) < b
     mechanism = ox.Mechanism("l1", robustness="l1", radius=1.0, tolerance=0.0)
     plane = ox.Hyperplane([1.0, 0.5], 1.0)
@@ -247,7 +247,7 @@ def two_answers(tolerance: float | None) -> tuple[ox.Hyperplane, ox.QueryLog]:
 
 @pytest.mark.parametrize("tolerance", [None, 0.0])
 def test_E15_one_shared_s_is_strictly_stronger(tolerance, tools) -> None:
-    """Printed: an inequality per answer. With one s both answers are as far from the plane: a_2 = 1/2, which settles this point."""
+    """The paper: one inequality each. With one s both answers are as far from the plane: a_2 = 1/2, which settles this point."""
     plane, log = two_answers(tolerance)
     assert log.explanations.tolist() == [[1.75, 0.0, 0.0], [1.25, 1.0, 0.0]]
     x = [-1.5, 4.0, 0.0]
@@ -397,7 +397,7 @@ def test_E16_without_any_room_no_verdict_is_wrong(items, ball) -> None:
 @pytest.mark.parametrize("q", [1.0, 2.0, 3.0, math.inf])
 @pytest.mark.parametrize("name", ["l1", "linf"])
 def test_E16_one_answer_has_regions_in_closed_form(name, q, side, tools, rng) -> None:
-    """Printed: intractable. One robust answer and its own factual: two inequalities, for any p and N2 (ρC < ‖w‖)."""
+    """Intractable in general, but not for one robust answer and its own factual: two inequalities, any p and N2 (ρC < ‖w‖)."""
     p, radius = 4, 0.5
     mechanism = ox.Mechanism(name, robustness=ox.Lp(q), radius=radius)
     constant = p ** (1 - 1 / q) if name == "l1" else 1.0
