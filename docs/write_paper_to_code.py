@@ -1,6 +1,6 @@
-"""Writes docs/paper-to-code.md: every labelled claim of the paper, every slip, and the tests named after them.
+"""Writes docs/paper-to-code.md, every labelled claim of the paper and its tests, and docs/errata.md, our notes on the paper.
 
-python docs/write_paper_to_code.py [--check]      --check: write nothing; fail if the page would change
+python docs/write_paper_to_code.py [--check]      --check: write nothing; fail if a page would change
 
 Tests are found by their names: `test_` and the labels in it, joined by `_and_`, other characters than letters and digits as `_`.
 `test_lem_CF_basis` and `test_lem_CF_basis_with_ties` are tests of `lem:CF_basis`. Of labels that begin alike the longest counts.
@@ -15,42 +15,54 @@ import sys
 from pathlib import Path
 from typing import NamedTuple
 
-from paper_claims import CLAIMS, ERRATA, SUBFIGURES, Claim
+from paper_claims import CLAIMS, NOTES, NUMBERS, SUBFIGURES, UNLABELLED, Claim, Note
 
 DOCS = Path(__file__).parent
 TESTS = DOCS.parent / "tests" / "paper"
-PAGE = DOCS / "paper-to-code.md"
+PAGE, NOTES_PAGE = DOCS / "paper-to-code.md", DOCS / "errata.md"
 LABELS = [claim.label for _, claims in CLAIMS for claim in claims]
-UNLABELLED = {
-    "def": "definitions",
-    "assumption": "assumptions",
-    "remark": "remarks and what the text says in passing",
-    "example": "examples",
-    "conclusion": "the conclusion",
-    "theorem": "theorems that go beyond the paper",
-}
-"""Tests of what has no label, by the first word of their names."""
-
 HEAD = """\
 # From the paper to the code
 
 The paper: Otto, Kurtz, den Hertog, Birbil, *Linear Model Extraction via Factual and Counterfactual Queries*,
-[arXiv 2602.09748](https://arxiv.org/abs/2602.09748). Every claim with a LaTeX label has a test named after it, and so has every
-slip that the tests found. Written by `docs/write_paper_to_code.py` from the names of the tests; a label without one fails them.
+[arXiv 2602.09748](https://arxiv.org/abs/2602.09748). Every claim with a LaTeX label has a test named after it. The number beside it
+is that of the typeset paper (–: it has none there). What we noticed in reading is in [notes on the paper](errata.md).
+Written by `docs/write_paper_to_code.py` from the names of the tests; if a label has no test, the test of this page fails.
 Each test holds the library against the claim itself and against a second opinion (another solver, brute force, exact rationals).
 A test of `lem:CF_basis` is named `test_lem_CF_basis` and what it adds; only the latter is shown. Names are those of `overexplain`.
 
 [The figures](paper-figures.md) are drawn by the library; [the theory](theory.md) has what goes beyond the paper, with proofs.
 
 """
-SLIPS = """\
-## Slips in the paper
+NOTES_HEAD = """\
+# Notes on the paper
 
-Each test shows that the printed statement fails and that the corrected one holds.
+This library began with the paper of Otto, Kurtz, den Hertog and Birbil, *Linear Model Extraction via Factual and Counterfactual
+Queries*, [arXiv 2602.09748](https://arxiv.org/abs/2602.09748), and rests on its ideas: regions by duality, one direction for all
+counterfactuals, the touching ball. Its main results hold. Testing every statement, we noted what follows, in the hope that it
+is of use to its readers and authors. Most of it is a sign or an index, and some concerns our own definitions more than the paper.
+Numbers are kept once given, since code and tests refer to them. [From the paper to the code](paper-to-code.md) has all claims.
 
-| | where | printed | correct | counterexample |
-|---|---|---|---|---|
 """
+KINDS = {
+    "slip": (
+        "Slips",
+        "In each of these tests the printed statement fails and the corrected one holds.",
+        ("", "where", "printed", "correct", "tests"),
+    ),
+    "improvement": (
+        "Improvements",
+        "The paper is right here; more can be said. What goes further is in [the theory](theory.md).",
+        ("", "where", "the paper", "what can be added", "tests"),
+    ),
+    "remark": (
+        "Remarks",
+        "No slips: all four were listed as such before. One is harmless, three are withdrawn.",
+        ("", "where", "the paper", "note", "tests"),
+    ),
+}
+"""The lists of the notes: title, introduction, heads of the columns."""
+
 REST = """\
 ## Claims without a label
 
@@ -136,35 +148,59 @@ def figure_of(label: str) -> tuple[str, str] | None:
     return None
 
 
-def by_erratum(known: list[Test]) -> dict[str, list[Test]]:
-    """The tests of every slip."""
-    return {e.number: [t for t in known if f"{t.name}_".startswith(f"test_{e.number}_")] for e in ERRATA}
+def by_note(known: list[Test]) -> dict[str, list[Test]]:
+    """The tests of every note."""
+    return {note.number: [t for t in known if f"{t.name}_".startswith(f"test_{note.number}_")] for note in NOTES}
 
 
 def page() -> str:
-    """The text of the page."""
+    """The text of the page from the paper to the code."""
     known = tests()
-    labelled, slips = by_label(known), by_erratum(known)
+    labelled = by_label(known)
     parts = [HEAD]
     for title, claims in CLAIMS:
-        parts.append(f"## {title}\n\n| label | says | tests | in the library |\n|---|---|---|---|\n")
+        parts.append(f"## {title}\n\n" + _table("in the PDF", "label", "says", "tests", "in the library"))
         parts += [_row(claim, labelled[claim.label]) for claim in claims]
         parts.append("\n")
-    parts.append(SLIPS)
-    for e in ERRATA:
-        where = f"`{e.where}`" if ":" in e.where and " " not in e.where else e.where
-        parts.append(_cells(e.number, where, _plain(e.printed), _plain(e.correct), _links(slips[e.number], e.number)))
-    parts += ["\n", REST, *(_cells(UNLABELLED[word], _links(found, word)) for word, found in unlabelled(known).items())]
+    parts += [REST, *(_cells(UNLABELLED[word], _links(found, word)) for word, found in unlabelled(known).items())]
     return "".join(parts)
+
+
+def notes_page() -> str:
+    """The text of the page of notes: slips, improvements and remarks apart."""
+    found = by_note(tests())
+    parts = []
+    for kind, (title, introduction, heads) in KINDS.items():
+        rows = [
+            _cells(n.number, _where(n), _plain(n.printed), _plain(n.found), _links(found[n.number], n.number))
+            for n in NOTES
+            if n.kind == kind
+        ]
+        parts.append(f"## {title}\n\n{introduction}\n\n" + _table(*heads) + "".join(rows))
+    return NOTES_HEAD + "\n".join(parts)
+
+
+def _where(note: Note) -> str:
+    """Where in the paper, every label with its number.
+
+    >>> _where(Note("E0", "slip", "proof of thm:RCF_diff", "", ""))
+    'proof of Theorem 17 (`thm:RCF_diff`)'
+    """
+    return " ".join(
+        f"{NUMBERS[w]} (`{w}`)" if NUMBERS.get(w) else f"`{w}`" if w in NUMBERS else w for w in note.where.split()
+    )
 
 
 def _row(claim: Claim, found: list[Test]) -> str:
     panel = figure_of(claim.label)
     case = f", case `{panel[1]}`" if panel else ""
     code = ", ".join(f"`{name.removeprefix('overexplain.')}`" for name in claim.code) or "–"
-    slips = ", ".join(e.number for e in ERRATA if claim.label in e.where.split())
-    says = claim.says + (f" ([corrected: {slips}](#slips-in-the-paper))" if slips else "")
-    return _cells(f"`{claim.label}`", says, _links(found, panel[0] if panel else claim.label) + case, code)
+    says = claim.says
+    for kind, words in (("slip", "corrected"), ("improvement", "more"), ("remark", "remark")):
+        if notes := ", ".join(n.number for n in NOTES if n.kind == kind and claim.label in n.where.split()):
+            says += f" ([{words}: {notes}](errata.md#{KINDS[kind][0].lower()}))"
+    links = _links(found, panel[0] if panel else claim.label) + case
+    return _cells(NUMBERS[claim.label] or "–", f"`{claim.label}`", says, links, code)
 
 
 def unlabelled(known: list[Test]) -> dict[str, list[Test]]:
@@ -175,6 +211,10 @@ def unlabelled(known: list[Test]) -> dict[str, list[Test]]:
 
 def _links(found: list[Test], after: str) -> str:
     return "; ".join(test.link(after) for test in found)
+
+
+def _table(*heads: str) -> str:
+    return _cells(*heads) + "|" + "---|" * len(heads) + "\n"
 
 
 def _cells(*cells: str) -> str:
@@ -188,12 +228,13 @@ def _plain(text: str) -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--check", action="store_true", help="write nothing; fail if the page would change")
-    text = page()
-    if not parser.parse_args().check:
-        PAGE.write_text(text, encoding="utf-8")
-    elif PAGE.read_text(encoding="utf-8") != text:
-        sys.exit(f"{PAGE.name} is not what this script writes: python docs/write_paper_to_code.py")
+    parser.add_argument("--check", action="store_true", help="write nothing; fail if a page would change")
+    check = parser.parse_args().check
+    for path, text in ((PAGE, page()), (NOTES_PAGE, notes_page())):
+        if not check:
+            path.write_text(text, encoding="utf-8")
+        elif path.read_text(encoding="utf-8") != text:
+            sys.exit(f"{path.name} is not what this script writes: python docs/write_paper_to_code.py")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Every labelled claim of the paper has a test, every slip a counterexample, and the page that lists them is up to date."""
+"""Every labelled claim of the paper has a test, every slip a counterexample, and the pages that list them are up to date."""
 
 from __future__ import annotations
 
@@ -20,31 +20,54 @@ def test_every_labelled_claim_has_a_test() -> None:
     assert [label for label, found in WRITER.by_label(KNOWN).items() if not found] == []
 
 
-def test_every_slip_has_a_counterexample() -> None:
-    assert [e.number for e in CLAIMS.ERRATA] == [f"E{i}" for i in range(1, 23)]
-    assert [number for number, found in WRITER.by_erratum(KNOWN).items() if not found] == []
+def test_every_note_has_a_test() -> None:
+    assert [note.number for note in CLAIMS.NOTES] == [f"E{i}" for i in range(1, len(CLAIMS.NOTES) + 1)]
+    assert {note.kind for note in CLAIMS.NOTES} == set(WRITER.KINDS)
+    assert [number for number, found in WRITER.by_note(KNOWN).items() if not found] == []
+
+
+def test_numbers_are_those_of_one_count() -> None:
+    """Every label has its place; what shares a counter has every number once, and sub-figures the letters of their figure."""
+    labels = [claim.label for _, claims in CLAIMS.CLAIMS for claim in claims]
+    assert list(CLAIMS.NUMBERS) == labels
+    numbers = [number for number in CLAIMS.NUMBERS.values() if number]
+    assert len(set(numbers)) == len(numbers)
+    shared = "Theorem", "Lemma", "Corollary", "Remark", "Definition", "Example"
+    elsewhere = " ".join([*CLAIMS.UNLABELLED.values(), *(note.where for note in CLAIMS.NOTES)])
+    counted = {int(n.split()[1]) for n in numbers if n.startswith(shared)}
+    counted |= {1, 2, 3, 4, *(int(n) for n in re.findall(r"(?:Remarks?|Examples?) (\d+)", elsewhere))}
+    counted |= {int(n) for n in re.findall(r"(?:Remarks|Examples) \d+ and (\d+)", elsewhere)}
+    assert counted == set(range(1, 25))
+    equations = sorted(int(n[1:-1]) for n in numbers if n.startswith("("))
+    assert equations == list(range(1, 22))
+    for label, number in CLAIMS.NUMBERS.items():
+        if panel := WRITER.figure_of(label):
+            assert re.fullmatch(CLAIMS.NUMBERS[panel[0]] + "[a-i]", number)
 
 
 def test_every_test_of_the_paper_is_on_the_page() -> None:
     """A test whose name has a typing error in its label would otherwise vanish from the page."""
-    named = [*WRITER.by_label(KNOWN).values(), *WRITER.by_erratum(KNOWN).values(), *WRITER.unlabelled(KNOWN).values()]
+    named = [*WRITER.by_label(KNOWN).values(), *WRITER.by_note(KNOWN).values(), *WRITER.unlabelled(KNOWN).values()]
     assert {test.name for test in KNOWN} - {test.name for found in named for test in found} == set()
     assert len({test.name for test in KNOWN}) == len(KNOWN)
 
 
-def test_the_page_is_what_the_script_writes() -> None:
+def test_the_pages_are_what_the_script_writes() -> None:
     assert (DOCS / "paper-to-code.md").read_text(encoding="utf-8") == WRITER.page()
+    assert (DOCS / "errata.md").read_text(encoding="utf-8") == WRITER.notes_page()
 
 
-def test_labels_and_errata_are_what_the_tests_and_the_library_call_them() -> None:
-    """A label that a docstring of the package mentions is listed; so is every erratum."""
+def test_labels_and_notes_are_what_the_tests_and_the_library_call_them() -> None:
+    """A label that a docstring of the package mentions is listed; so is every note."""
     listed = {claim.label for _, claims in CLAIMS.CLAIMS for claim in claims}
     assert len(listed) == sum(len(claims) for _, claims in CLAIMS.CLAIMS)
     for path in [*(DOCS.parent / "src").rglob("*.py"), *(DOCS.parent / "tests" / "paper").glob("*.py")]:
         text = path.read_text(encoding="utf-8")
         mentioned = set(re.findall(r"\b((?:thm|lem|cor|crl|alg|tab|example):[A-Za-z]\w*(?:-\w+)*)", text))
         assert mentioned <= listed, path
-        assert {int(n) for n in re.findall(r"\bE(\d\d?)\b(?=[):,;.])", text)} <= set(range(1, 23)), path
+        assert {int(n) for n in re.findall(r"\bE(\d\d?)\b(?=[):,;.])", text)} <= set(range(1, len(CLAIMS.NOTES) + 1)), (
+            path
+        )
 
 
 @pytest.mark.parametrize(
@@ -63,7 +86,11 @@ def test_code_that_the_page_names_exists(name: str) -> None:
     pytest.fail(name)
 
 
-@pytest.mark.parametrize("page", sorted((DOCS / "theory").glob("*.md")), ids=lambda path: path.stem)
+@pytest.mark.parametrize(
+    "page",
+    [*sorted((DOCS / "theory").glob("*.md")), DOCS / "multiclass.md", DOCS / "quadratic.md"],
+    ids=lambda path: path.stem,
+)
 def test_tests_and_modules_that_a_proof_names_exist(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
     files = list((DOCS.parent / "tests").rglob("test_*.py"))

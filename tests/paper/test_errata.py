@@ -1,4 +1,4 @@
-"""Slips in the extraction part of the paper: the printed statement, taken literally, fails; the corrected one holds."""
+"""Notes on the extraction part of the paper. Where they are slips, the printed statement fails and the corrected one holds."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from itertools import product
 
 import numpy as np
 import pytest
-from scipy.optimize import brentq
+from scipy.optimize import brentq, linprog
 from scipy.special import betainc, betaln, hyp2f1
 
 import overexplain as ox
 
 
 def test_E4_a_is_a_subgradient_only_up_to_scale(robust, p, tools, rng):
-    """Printed (eq:RCF_sg): a ∈ ∂f(x' − x). Fails for 2a, the same classifier with the same answers; a
+    """A remark on eq:RCF_sg, a ∈ ∂f(x' − x): not so for 2a, the same classifier with the same answers; a
     ∈ K(x' − x) holds for every scale."""
     plane = tools.plane(p, rng)
     plane = ox.Hyperplane(plane.normal / tools.support(robust.distance, plane.normal)[0], plane.offset)
@@ -29,10 +29,10 @@ def test_E4_a_is_a_subgradient_only_up_to_scale(robust, p, tools, rng):
         is_subgradient = (
             abs(model.normal @ step - tools.length(robust.distance, step)) < 1e-5 and dual_length <= 1 + 1e-6
         )
-        assert is_subgradient == (scale == 1.0)  # printed
+        assert is_subgradient == (scale == 1.0)  # as printed, for one scale
         assert model.normal @ step == pytest.approx(
             tools.length(robust.distance, step) * dual_length, rel=1e-5
-        )  # corrected
+        )  # for every scale
     assert np.allclose(answers[0], answers[2], atol=1e-12)
 
 
@@ -104,8 +104,8 @@ def second_root(plane, radius):
 
 
 def test_E9_two_models_answer_the_printed_queries_alike():
-    """Printed (crl:non_diff_RCF_main): p+1 RCFs and p+1 factuals suffice. Two models answer all six
-    alike; p RCFs of Theorem A do."""
+    """Printed (crl:non_diff_RCF_main): the p+1 RCFs and p+1 factuals of Algorithm 1 suffice. Two models answer
+    all six alike; the count is right: p RCFs of Theorem A do."""
     mechanism = ox.Mechanism("l1", robustness="l2", radius=1.0)
     one = ox.Hyperplane([0.3, 1.0], 1.5)
     oracle = ox.ModelOracle(one, mechanism)
@@ -181,6 +181,12 @@ def test_E10_signs_of_the_corner_answers(tools):
     assert plane.margin(printed) == -8  # moved away from the plane
     assert plane.margin(corrected) == 0
     assert tools.length(ox.linf, corrected - x) == 2
+    # Where some d_i is 0 the corrected point is optimal, but no corner; with any sign in that place it is one.
+    change = np.array([-2.0, 0.0])
+    corrected = x + np.abs(change).max() * np.sign(change)
+    assert plane.margin(corrected) == 0
+    assert np.abs(corrected).min() == 0
+    assert [plane.margin(corrected + [0.0, sign * 2.0]) for sign in (1, -1)] == [0, 0]
 
 
 def test_E11_the_signed_distance_is_negative_from_a_yes(tied, p, side, tools, rng):
@@ -347,8 +353,8 @@ def test_E19_the_printed_subdifferential_is_empty(distance, p, tools, rng):
 
 @pytest.mark.parametrize("name", ["l1", "linf"])
 def test_E20_worst_case_of_algorithm_1(name):
-    """Printed: at most 2p − 1 CFs. When only e^p is off the plane Algorithm 1 spends 2p: a =
-    (1,1,1,3), b = 1 spends 8; never more."""
+    """A remark: at most 2p − 1 CFs, by the text. The pseudocode has no exit for a v that is found last, and spends
+    2p on a = (1,1,1,3), b = 1: 8; never more. With the exit p are enough there."""
     for p in (2, 3, 4, 6):
         spent = []
         for first_off in range(p):
@@ -357,8 +363,10 @@ def test_E20_worst_case_of_algorithm_1(name):
             assert found.hyperplane.same_plane(plane)
             spent.append(found.spent.explanations)
         assert spent == [p + 1 + i for i in range(p)]
-        assert max(spent) > 2 * p - 1  # printed
-        assert max(spent) == 2 * p  # corrected
+        assert spent[-2] == 2 * p - 1  # the text's worst case
+        assert max(spent) == 2 * p  # without the exit
+        service = ox.ModelOracle(plane, ox.Mechanism(name))
+        assert np.linalg.matrix_rank([service.explain(unit) for unit in np.eye(p)]) == p  # the text: already enough
     plane = ox.Hyperplane([1.0, 1.0, 1.0, 3.0], 1.0)
     found = ox.extract(ox.ModelOracle(plane, ox.Mechanism(name)), strategy="paper")
     assert found.spent.explanations == 8
@@ -408,3 +416,96 @@ def test_E22_robustness_adds_no_query(robust, p, tools, rng):
     assert (known.spent.labels, secret.spent.labels) == (0, 0)
     assert secret.spent.explanations == plain.spent.explanations + 1
     assert secret.radius == pytest.approx(robust.radius, rel=1e-6)
+
+
+def test_E23_the_minimum_over_a_cone_is_never_larger_than_zero(rng):
+    """Printed (eq:yes-rgn): Yes if the minimum of a·x − b over U^F is larger than 0. It never is, as (0, 0) is in U^F; not
+    smaller than 0 is what decides."""
+    plane = ox.Hyperplane([1.0, -0.5], 0.2)
+    points = rng.normal(size=(30, 2))
+    rows = -plane.labels(points)[:, None] * np.column_stack([points, -np.ones(30)])
+    log = ox.QueryLog()
+    log.add_label(points, plane.labels(points))
+    tried = rng.normal(size=(60, 2)) * 2
+    sure = 0
+    for x, code in zip(tried, ox.Knowledge(log).certify(tried).codes, strict=True):
+        found = linprog(np.append(x, -1), A_ub=rows, b_ub=np.zeros(30), bounds=(-1, 1))  # any bounds around 0
+        assert found.fun <= 1e-12  # never larger: nothing would be Yes as printed
+        assert (found.fun > -1e-9) == (code == ox.YES)  # corrected
+        sure += code == ox.YES
+    assert 0 < sure < 60
+
+
+def test_E24_a_decreasing_link_reverses_the_inequality(rng):
+    """Printed: f(a·x) ≥ α is a·x ≥ f⁻¹(α) for monotonic invertible f. For a decreasing f every label is the other one."""
+    normal, alpha = rng.normal(size=3), 0.3
+    points = rng.normal(size=(500, 3))
+    for falling in (False, True):
+        sign = -1.0 if falling else 1.0
+        said = np.where(1 / (1 + np.exp(-sign * points @ normal)) >= alpha, ox.YES, ox.NO)
+        assert {ox.YES, ox.NO} == set(said.tolist())
+        inverse = sign * math.log(alpha / (1 - alpha))
+        printed = ox.Hyperplane(normal, inverse).labels(points)
+        corrected = ox.Hyperplane(sign * normal, sign * inverse).labels(points)
+        assert np.array_equal(printed, -said if falling else said)
+        assert np.array_equal(corrected, said)
+
+
+def test_E25_a_region_that_is_not_conic_quadratic():
+    """Printed (thm:region-CF): conic quadratic sets, under an arbitrary norm. Their rims are algebraic curves. Under
+    |x_1| + ‖(x_2, x_3)‖_π, x = 0 No, x' = (1, 0, 0), the region's rim is not: near its top it falls like x^π."""
+    q = math.pi
+    turns = np.linspace(0, math.pi / 2, 4001)
+
+    def circle(exponent, angles):
+        """The unit circle of ℓ_exponent in these directions."""
+        units = np.column_stack([np.cos(angles), np.sin(angles)])
+        return units / (np.abs(units) ** exponent).sum(axis=1, keepdims=True) ** (1 / exponent)
+
+    # The models: a_1 = b = 1, (a_2, a_3) in the dual ball. On the slice x_1 = 0 the region is where a_2·x_2 + a_3·x_3 ≤ 1 for all.
+    models = circle(q / (q - 1), turns)
+    angles = np.linspace(0.05, math.pi / 2 - 0.05, 60)
+    units = np.column_stack([np.cos(angles), np.sin(angles)])
+    rim = units / (units @ models.T).max(axis=1, keepdims=True)
+    assert rim == pytest.approx(circle(q, angles), abs=1e-6)
+    # An algebraic curve through (0, 1) has 1 − y = c·x^r(1 + …) with a rational r (Puiseux). Here r = π.
+    x = np.array([1e-3, 2e-3])
+    fall = -np.expm1(np.log1p(-(x**q)) / q)
+    assert np.log(fall[1] / fall[0]) / np.log(2) == pytest.approx(q, abs=1e-8)
+    # And no polynomial of a degree up to 6 vanishes on it, as one does for q = 2 and q = 4.
+    for exponent, degree, vanishes in ((2, 2, True), (4, 4, True), (q, 2, False), (q, 4, False), (q, 6, False)):
+        u, v = circle(exponent, np.linspace(0, 2 * math.pi, 1000)).T
+        powers = [(i, j) for i in range(degree + 1) for j in range(degree + 1 - i)]
+        values = np.linalg.svd(np.column_stack([u**i * v**j for i, j in powers]), compute_uv=False)
+        assert (values[-1] < 1e-12 * values[0]) == vanishes
+
+
+def test_E26_algorithm_1_never_re_aims():
+    """Printed (alg:CF_nondiff): the answers to a basis that contains v determine the plane. ℓ1, x + y = 3, a service that
+    prefers (1, 2): all its answers are that point. Re-aimed along v they are independent."""
+    plane, liked = ox.Hyperplane([1.0, 1.0], 3.0), np.array([1.0, 2.0])
+
+    def service(x):
+        best = abs(plane.margin(x))  # ℓ1: ‖a‖* = 1
+        assert np.abs(liked - x).sum() == best  # liked is optimal for every question below
+        return liked
+
+    first = np.array([1.0, 0.0])  # e^1
+    v = service(first) - first
+    basis = [v / np.linalg.norm(v), first]  # Gram–Schmidt
+    assert basis[0] @ basis[1] == 0
+    answers = np.array([service(x) for x in basis])
+    assert np.linalg.matrix_rank(np.column_stack([answers, -np.ones(2)])) == 1  # printed: p = 2
+    re_aimed = np.array([x + np.abs(service(x) - x).sum() * v / np.abs(v).sum() for x in basis])
+    assert np.linalg.matrix_rank(re_aimed) == 2  # corrected
+    assert [plane.margin(x) for x in re_aimed] == [0.0, 0.0]
+
+
+def test_E27_the_label_is_asked_for_by_the_robust_theorem(smooth_robust, p, tools, rng):
+    """Printed (after thm:RCF_diff): the factual query "is already done in" thm:CF_theorem_diff. That procedure asks none."""
+    plane = tools.plane(p, rng)
+    plain = ox.extract(ox.ModelOracle(plane, ox.Mechanism(smooth_robust.distance)), strategy="paper", orient=False)
+    assert (plain.method, plain.spent.labels, plain.oriented) == ("paper: thm:CF_theorem_diff", 0, False)
+    robust = ox.extract(ox.ModelOracle(plane, smooth_robust.mechanism), strategy="paper", orient=False)
+    assert (robust.method, robust.spent.labels, robust.oriented) == ("paper: thm:RCF_diff", 1, True)
+    assert robust.hyperplane.is_equivalent(plane)

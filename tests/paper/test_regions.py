@@ -350,14 +350,14 @@ CLOSED = {
 
 @pytest.mark.parametrize("name", CLOSED)
 def test_E14_points_of_the_closed_region(name, tools) -> None:
-    """Printed: X_'No' contains only No points. It is closed; of its rim only what a No row supports is No."""
+    """A remark: X_'No' is a closure, as the paper says; of its rim only what a No row supports is No."""
     case = CLOSED[name]
-    assert Region(case.log, tools).miss(case.point, NO) < 1e-6  # printed
+    assert Region(case.log, tools).miss(case.point, NO) < 1e-6  # in the closure
     assert truth(givens(case.log), [case.point]).tolist() == [case.verdict]
     assert verdicts(case.log, case.point) == [case.verdict]
 
 
-def test_E14_a_model_that_contradicts_the_printed_region() -> None:
+def test_E14_a_model_that_says_yes_on_the_rim() -> None:
     """(0, 1) is in X_'No' (rim of ℓ1), and a model that gave every answer calls it Yes."""
     model = ox.Hyperplane([1.0, 1.0], 1.0)
     service = ox.ModelOracle(model, ox.Mechanism("l1"), ties="first")

@@ -196,14 +196,14 @@ def test_lem_perspective_point_the_least_constant_is_least(tools) -> None:
 
 
 def test_E5_the_perspective_point_of_a_No_may_be_a_Yes(tools) -> None:
-    """Printed: d ≥ ρC gives x's class. N1 = N2 = ℓ1, C = 1: at d = ρC the point is on the plane, a Yes, though x is a No."""
+    """A remark: d ≥ ρC gives x's class up to closure. N1 = N2 = ℓ1, C = 1: at d = ρC the point is on the plane, a Yes."""
     a, b, x = (Fraction(1), Fraction(1, 2)), Fraction(1), (Fraction(0), Fraction(0))
     answer = tools.exact_answer(a, b, x, "l1", radius=1, ball_length=max(map(abs, a)))
     assert answer == [2, 0]
     point = [answer[0] - 1, answer[1]]  # d = ρC = 1, v = (1, 0)
     assert tools.dot(a, x) < b  # a No …
-    assert tools.dot(a, point) == b  # … and a Yes (printed: a No)
-    for d in (Fraction(1) + Fraction(1, 2**40), Fraction(2)):  # corrected: d > ρC
+    assert tools.dot(a, point) == b  # … and a Yes, in the closure of No
+    for d in (Fraction(1) + Fraction(1, 2**40), Fraction(2)):  # strictly: d > ρC
         assert tools.dot(a, [answer[0] - d, answer[1]]) < b
     mechanism = ox.Mechanism("l1", robustness="l1", radius=1.0, tolerance=0.0)
     plane = ox.Hyperplane([1.0, 0.5], 1.0)
@@ -295,7 +295,7 @@ def two_answers(tolerance: float | None) -> tuple[ox.Hyperplane, ox.QueryLog]:
 
 @pytest.mark.parametrize("tolerance", [None, 0.0])
 def test_E15_one_shared_s_is_strictly_stronger(tolerance, tools) -> None:
-    """Printed: an inequality per answer. With one s both answers are as far from the plane: a_2 = 1/2, which settles this point."""
+    """The paper: one inequality each. With one s both answers are as far from the plane: a_2 = 1/2, which settles this point."""
     plane, log = two_answers(tolerance)
     assert log.explanations.tolist() == [[1.75, 0.0, 0.0], [1.25, 1.0, 0.0]]
     x = [-1.5, 4.0, 0.0]
@@ -405,6 +405,36 @@ def test_E16_strict_regions_decide_partition(items, ball) -> None:
 
 
 @pytest.mark.parametrize(("items", "ball"), INSTANCES, ids=str)
+def test_E16_real_verdicts_decide_partition(items, ball) -> None:
+    """As in the proof, without room: ζ + e is No, and ζ − e is Yes, e = ε_u − ε_z − ε_0, iff the items cannot be split."""
+    log, _ = gadget(items, ball, 0.0)
+    p, zeta = log.dimension, log.points[1]
+    c, length = log.points[2] - zeta, ox.norm(ball).dual
+    signs = [np.array((1.0, *rest)) for rest in product((1.0, -1.0), repeat=p - 1)]
+    fitting = [ox.Hyperplane(a, -float(length(a))) for a in signs if a @ c == 0]
+    assert fitting
+    step = np.eye(p)[-2] - np.eye(p)[-1] - np.eye(p)[0]
+    for model in fitting:
+        assert [model.margin(x) for x in log.points] == [-2 * float(length(model.normal)), 0.0, 0.0, 0.0]
+    at_no, at_yes = ({model.label(zeta + sign * step) for model in fitting} for sign in (1, -1))
+    assert at_no == ({YES, NO} if can_be_split(items) else {NO})
+    assert at_yes == ({YES, NO} if can_be_split(items) else {YES})
+    # The closed No region asks for the largest a_u − a_z: on the plane of all models, or on either side of some.
+    assert {model.margin(zeta + step + np.eye(p)[0]) for model in fitting} == (
+        {-2, 0, 2} if can_be_split(items) else {0}
+    )
+    # No other slope fits: with one entry shorter than 1 the label of ζ is lost.
+    rng = np.random.default_rng(len(items))
+    for a in [*rng.uniform(-1, 1, size=(50, p)), *(s * (1 - 1e-6 * np.eye(p)[-1]) for s in signs[:20])]:
+        a[0] = 1.0
+        assert ox.Hyperplane(a, -float(length(a))).margin(zeta) < 0
+    # With room, which the engine needs, both verdicts are the ones that PARTITION gives.
+    log, x = gadget(items, ball, ROOM)
+    mirrored = 2 * log.points[1] - x
+    assert codes(log, [x, mirrored], "exact") == ([UNKNOWN, UNKNOWN] if can_be_split(items) else [NO, YES])
+
+
+@pytest.mark.parametrize(("items", "ball"), INSTANCES, ids=str)
 def test_E16_without_any_room_no_verdict_is_wrong(items, ball) -> None:
     """As in the proof: the models are a few isolated ones. They may be missed, and the point left undecided, not misjudged."""
     log, x = gadget(items, ball, 0.0)
@@ -415,7 +445,7 @@ def test_E16_without_any_room_no_verdict_is_wrong(items, ball) -> None:
 @pytest.mark.parametrize("q", [1.0, 2.0, 3.0, math.inf])
 @pytest.mark.parametrize("name", ["l1", "linf"])
 def test_E16_one_answer_has_regions_in_closed_form(name, q, side, tools, rng) -> None:
-    """Printed: intractable. One robust answer and its own factual: two inequalities, for any p and N2 (ρC < ‖w‖)."""
+    """Intractable in general, but not for one robust answer and its own factual: two inequalities, any p and N2 (ρC < ‖w‖)."""
     p, radius = 4, 0.5
     mechanism = ox.Mechanism(name, robustness=ox.Lp(q), radius=radius)
     constant = p ** (1 - 1 / q) if name == "l1" else 1.0

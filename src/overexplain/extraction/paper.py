@@ -1,4 +1,4 @@
-"""The paper's own procedures with the paper's own counts, corrected where a printed formula is wrong (errata E8–E11).
+"""The paper's own procedures with the paper's own counts, corrected where a printed formula is wrong (docs/errata.md, E8–E11, E26).
 
 Kept for comparison: Theorems A–C need fewer answers and no p × p matrix.
 """

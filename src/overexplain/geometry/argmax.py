@@ -140,14 +140,18 @@ class ArgmaxModel:
             )
 
     def distance_to(self, other: ArgmaxModel) -> float:
-        """The angle (radians, 0 to π) between all weights and intercepts, common part removed: 0 for the same classifier."""
+        """The angle (radians, 0 to π) between all weights and intercepts, common part removed.
+
+        0 only for models that decide alike. The converse needs boundaries that tie all scores together: a class that never
+        wins, or one feature and three classes, leave models that decide alike at another angle.
+        """
         self._check_partner(other)
         mine, theirs = self._stacked(), other._stacked()
         mine, theirs = mine / np.linalg.norm(mine), theirs / np.linalg.norm(theirs)
         return 2 * math.atan2(float(np.linalg.norm(mine - theirs)), float(np.linalg.norm(mine + theirs)))
 
     def is_equivalent(self, other: ArgmaxModel, tol: float = 1e-8) -> bool:
-        """Same classifier: scores differ, up to `tol` radians, by a common linear function and a positive factor only."""
+        """Same scores, so same decisions: they differ, up to `tol` radians, by a common linear function and a positive factor."""
         return self.distance_to(other) <= tol
 
 
