@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import operator
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -16,6 +18,9 @@ from overexplain.geometry.arrays import FloatArray, IntArray, as_generator, as_p
 
 SPREAD = 3.0
 """How far from its limit, or from 0, `Domain.sample` draws a feature that has no limit on that side (standard deviation)."""
+
+MOST_FEATURES = 1_000_000
+"""More than any service has; a file that says more would only take memory."""
 
 
 @dataclass(frozen=True, eq=False, init=False)
@@ -61,7 +66,7 @@ class Domain:
         members = [i for group in self.groups for i in group]
         if any(len(group) < 2 for group in self.groups):
             raise InvalidInput("a one-hot group has at least two features: with one alone it would always be 1")
-        twice = {i for i in members if members.count(i) > 1} | (set(members) & set(self.integers))
+        twice = {i for i, times in Counter(members).items() if times > 1} | (set(members) & set(self.integers))
         if twice:
             raise InvalidInput(f"feature {min(twice)} stands in two groups, or in a group and in integers")
         crossed = np.flatnonzero(~(self.low <= self.high))
@@ -93,6 +98,52 @@ class Domain:
         """The features that are neither in a group nor whole numbers."""
         discrete = {i for group in self.groups for i in group} | set(self.integers)
         return np.array([i for i in range(self.dimension) if i not in discrete], dtype=np.int64)
+
+    def describe(self) -> str:
+        """A short text for people: '3 whole numbers, 2 categories, in a box'; 'constrained' if there is nothing to name."""
+        limited = np.isfinite(self.low) | np.isfinite(self.high)
+        limited[[i for group in self.groups for i in group]] = False
+        said = [_several(len(self.integers), "whole number", "whole numbers")] if self.integers else []
+        said += [_several(len(self.groups), "category", "categories")] if self.groups else []
+        said += ["in a box"] if limited.any() else []
+        return ", ".join(said) or "constrained"
+
+    def to_dict(self) -> dict[str, Any]:
+        """A JSON-ready form, null for no limit; `from_dict` reads it back.
+
+        >>> Domain(2, low=[0.0, -np.inf], integers=[1]).to_dict()
+        {'dimension': 2, 'low': [0.0, None], 'high': None, 'groups': [], 'integers': [1]}
+        """
+        return {
+            "dimension": self.dimension,
+            "low": _written(self.low),
+            "high": _written(self.high),
+            "groups": [list(group) for group in self.groups],
+            "integers": list(self.integers),
+        }
+
+    @classmethod
+    def from_dict(cls, entries: dict[str, Any]) -> Domain:
+        """The domain that `to_dict` wrote; all but the dimension may be left out, a limit may be one number for all."""
+        if not isinstance(entries, dict):
+            raise InvalidInput(f"a domain is an object with the entry 'dimension', got {_brief(entries)}")
+        unknown = sorted(map(str, set(entries) - {"dimension", "low", "high", "groups", "integers"}))
+        if unknown or "dimension" not in entries:
+            wrong = f"unknown {', '.join(unknown)}" if unknown else "'dimension' is missing"
+            raise InvalidInput(f"a domain has dimension, low, high, groups, integers: {wrong}")
+        p = entries["dimension"]
+        if type(p) is not int or not 1 <= p <= MOST_FEATURES:
+            raise InvalidInput(f"domain: dimension must be a whole number from 1 to {MOST_FEATURES:,}, got {_brief(p)}")
+        groups = entries.get("groups", [])
+        if not isinstance(groups, list):
+            raise InvalidInput(f"domain: groups must be a list of lists of feature numbers, got {_brief(groups)}")
+        return cls(
+            p,
+            _read_limits(entries.get("low"), -math.inf, p, "low"),
+            _read_limits(entries.get("high"), math.inf, p, "high"),
+            [_read_features(group, f"groups[{k}]") for k, group in enumerate(groups)],
+            _read_features(entries.get("integers", []), "integers"),
+        )
 
     def contains(self, x: ArrayLike) -> bool:
         """True if the service takes the point x."""
@@ -176,4 +227,44 @@ def _limits(given: ArrayLike | None, default: float, p: int, name: str) -> Float
         raise InvalidInput(f"{name} must be a number or {p} numbers, got {given!r}") from None
     if np.isnan(limits).any() or (limits == -default).any():
         raise InvalidInput(f"{name} must be numbers (or {default} for no limit), got {given!r}")
-    return frozen(limits)
+    return frozen(limits + 0.0)  # −0.0 is 0.0: equal limits, equal domains
+
+
+def _several(n: int, one: str, more: str) -> str:
+    return f"{n} {one if n == 1 else more}"
+
+
+def _written(limits: FloatArray) -> list[float | None] | None:
+    """The limits, None where there is none; None alone if there are none at all."""
+    finite = np.isfinite(limits)
+    return [x if known else None for x, known in zip(limits.tolist(), finite, strict=True)] if finite.any() else None
+
+
+def _read_limits(given: Any, none: float, p: int, name: str) -> Any:
+    """A limit from JSON: a number or null for all features, or a list of p of them."""
+    if not isinstance(given, list):
+        return None if given is None else _read_limit(given, f"domain: {name}")
+    if len(given) != p:
+        raise InvalidInput(f"domain: {name} must be one number or null for each of the {p} features, got {len(given)}")
+    return [none if limit is None else _read_limit(limit, f"domain: {name}[{i}]") for i, limit in enumerate(given)]
+
+
+def _read_limit(given: Any, name: str) -> float:
+    try:
+        limit = float(given) if type(given) in (int, float) else math.nan
+    except OverflowError:
+        limit = math.nan
+    if not math.isfinite(limit):
+        raise InvalidInput(f"{name} must be a finite number, or null for no limit, got {_brief(given)}")
+    return limit
+
+
+def _read_features(given: Any, name: str) -> list[int]:
+    if not isinstance(given, list) or not all(type(i) is int for i in given):
+        raise InvalidInput(f"domain: {name} must be a list of feature numbers, got {_brief(given)}")
+    return given
+
+
+def _brief(value: Any) -> str:
+    text = repr(value) if not isinstance(value, int) or abs(value) < 10**40 else "a number of many digits"
+    return text if len(text) <= 60 else text[:57] + "..."
