@@ -162,6 +162,7 @@ def honest_log(
     names: Sequence[str] = NORMS,
     labels: int = 3,
     explained: int | None = None,
+    on_plane: float = 0.15,
 ) -> Honest:
     """A log of some labels and some explanations, of one kind or of several."""
     rng = np.random.default_rng([seed, 19])
@@ -185,7 +186,7 @@ def honest_log(
                 log.add_explanation(x, z, label and int(plane.label(x)), published)
                 continue
         x = numbers(rng, (1, p), small)
-        if small and rng.random() < 0.15 and (np.abs(plane.normal) == 1).any():
+        if small and rng.random() < on_plane and (np.abs(plane.normal) == 1).any():
             x = dyadic.on_plane(plane, random.Random(int(rng.integers(2**31))))[None, :]
         z = answers(plane, made, published, x, rng)
         log.add_explanation(x[0], z[0], label and int(plane.label(x[0])), published)

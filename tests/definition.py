@@ -229,17 +229,19 @@ def _from_domain(row: Row, a: Vector, b: Fraction, y: int) -> bool | None:
 
 
 def _is_tight(row: Row, moved: Sequence[int]) -> bool:
-    """Shorter moves of the continuous features are cheaper, whatever the norm's tie-breaking: no others moved, or they count."""
+    """No x° within τ can be beyond the plane: in each some continuous feature has moved, and shorter moves are cheaper."""
     others = [i for i, v in enumerate(row.step) if v and i not in moved]
     if not others:
-        return True
-    base, weights = _power(row.distance, len(row.step))
-    if base is None:
+        return True  # (if nothing moved in x°, it is x, on the plane)
+    kind, weights = _power(row.distance, len(row.step))
+    if kind is None:
         return False
-    if base == "max":
-        farthest = max(d * abs(v) for d, v in zip(weights, row.step, strict=True))
-        return all(weights[i] * abs(row.step[i]) < farthest for i in others)
-    return True
+    sizes = [d * abs(v) for d, v in zip(weights, row.step, strict=True)]
+    if kind == "max":
+        return max(sizes[i] for i in moved) - row.most > max(sizes[i] for i in others)
+    assert row.distance is not None
+    alone = tuple(v if i in moved else ZERO for i, v in enumerate(row.step))
+    return row.distance.length(alone)[0].bounds()[0] > row.most
 
 
 def _power(distance: Ball | None, p: int) -> tuple[str | None, Vector]:

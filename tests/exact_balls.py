@@ -529,7 +529,7 @@ def _ball(text: str, p: int) -> Ball:
             return Polytope(tuple(units), tuple(signs))
         if spec in ("l2", "lp:2", "lp:2.0"):
             return Euclidean(tuple(units[::2]), tuple(units[::2]))
-        return Power(Decimal(float(spec.removeprefix("lp:"))))
+        return Power(Decimal(spec.removeprefix("lp:")))
     kind = spec["norm"]
     if kind == "weighted":
         return Weighted(ball_of(spec["base"], p), tuple(map(Fraction, spec["weights"])))
