@@ -74,8 +74,15 @@ class Known:
             return
         self.region = Region(self.facts)
         # Labels alone: an interior that the gauge proved is a model that fits. Otherwise the exact step has to find one.
-        if not (self.facts.is_linear and self.region.gauge is not None):
+        if not self._is_shown_by_labels:
             self.settler()
+
+    @property
+    def _is_shown_by_labels(self) -> bool:
+        """True if the log has labels alone, and the gauge proved an interior: a model that fits."""
+        return (
+            not self.facts.explained and not self.facts.unsided and self.region is not None and bool(self.region.gauge)
+        )
 
     def prepared(self) -> Known:
         """The same, with nothing that points taught it: what is found out from here on depends on the log and the points alone."""
@@ -183,7 +190,7 @@ class Known:
     @property
     def is_consistent(self) -> bool:
         """True if a model that fits every answer is known: the gauge's interior for labels, else one that the checker accepted."""
-        if self.region is None or (self.facts.is_linear and not self.facts.unsided and self.region.gauge is not None):
+        if self.region is None or self._is_shown_by_labels:
             return True
         return self.settler().centre is not None
 

@@ -50,14 +50,17 @@ class Rounded(Wrapper):
         if abs(decimals) > MOST_DECIMALS:
             raise InvalidInput(f"decimals must lie between -{MOST_DECIMALS} and {MOST_DECIMALS}, got {decimals}")
         self.decimals = int(decimals)
+        half = 0.5 * 10.0**-self.decimals
         if terms.distance is None:
-            own = replace(terms, slack=None)  # a tolerance has no unit without a distance
+            own = replace(
+                terms, slack=None, tolerance=half
+            )  # which has no unit without a distance: nothing is promised
         else:
             # The rounded decimal is itself rounded to float64: a millionth more covers that.
-            half = np.full(oracle.dimension, 0.5 * 10.0**-self.decimals * (1 + 2.0**-20))
-            own = replace(terms, tolerance=(terms.tolerance or 0.0) + float(terms.distance(half)))
+            off = float(terms.distance(np.full(oracle.dimension, half * (1 + 2.0**-20))))
+            own = replace(terms, tolerance=(terms.tolerance or 0.0) + off)
             if decimals < 0 and terms.domain is not None and len(terms.domain.continuous) < oracle.dimension:
-                own = replace(own, slack=None)  # whole numbers were rounded, too: the optimum had others
+                own = replace(own, distance=None, slack=None)  # whole numbers were rounded, too: nothing is promised
         super().__init__(oracle, own if published is None else published)
 
     def explain(self, x: ArrayLike) -> Any:
@@ -81,6 +84,8 @@ class Noisy(Wrapper):
     def __init__(self, oracle: Oracle, scale: float, *, rng: Rng = None, published: Mechanism | None = None) -> None:
         own = _flips(terms_of(oracle, "Noisy"))
         self.scale = not_negative(scale, "scale")
+        if self.scale:  # noise has no bound: nothing is promised
+            own = replace(own, distance=None, tolerance=self.scale)
         self._rng = as_generator(rng)
         super().__init__(oracle, own if published is None else published)
 
