@@ -672,7 +672,7 @@ def test_services_as_people_run_them(name, expected, people) -> None:
 
 
 def test_what_a_domain_forces_on_answers_refutes_nothing() -> None:
-    """One feature moves at a time, although the distance is l2: of all points these are not the nearest, of the allowed they are."""
+    """One feature moves at a time under l2: of all points these are not the nearest, of the allowed they are."""
     model = ModelOracle(Hyperplane([1.0, -2.0, 0.5, 3.0], 0.3), "l2")
     for domain, is_refuted in ((None, True), (Domain(4), False)):
         service = Sparse(model, 1, published=Mechanism("l2", domain=domain))
