@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike
 
 from overexplain.errors import InvalidInput
 from overexplain.geometry.arrays import FloatArray, as_generator, as_rows
+from overexplain.geometry.domain import Domain
 from overexplain.geometry.mechanism import Mechanism
 from overexplain.geometry.norm import FLOAT64_ANSWER
 from overexplain.geometry.norms import Norm, l2, norm
@@ -168,7 +169,7 @@ class Overshoot(Wrapper):
         self.amount, self.law, self._rng = not_negative(amount, "amount"), law, as_generator(rng)
         own = _flips(terms)
         if law == "constant" and terms.distance is not None and terms.slack == 0:
-            own = replace(terms, robustness=None, radius=None)
+            own = replace(terms, robustness=None, radius=None, domain=_left(terms.domain))
         super().__init__(oracle, own if published is None else published)
 
     def explain(self, x: ArrayLike) -> Any:
@@ -290,8 +291,13 @@ class SwitchingNorm(Wrapper):
 
 
 def _flips(terms: Mechanism) -> Mechanism:
-    """What is left of the terms if answers only flip the label."""
-    return Mechanism(terms.distance, slack=None, domain=terms.domain)
+    """What is left of the terms if answers were moved after they were chosen, and only flip the label."""
+    return Mechanism(terms.distance, slack=None, domain=_left(terms.domain))
+
+
+def _left(domain: Domain | None) -> Domain | None:
+    """The domain of answers that were moved after they were chosen from `domain`: they keep none of its limits."""
+    return None if domain is None else Domain(domain.dimension)
 
 
 def _outward(oracle: Oracle, questions: FloatArray, answers: FloatArray) -> FloatArray:
