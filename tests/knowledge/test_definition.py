@@ -317,7 +317,7 @@ def test_a_norm_of_ones_own_is_refused_by_name_where_verdicts_are_made() -> None
         ox.Knowledge(log)
     cases = np.random.default_rng(0).normal(size=(30, 3))
     with pytest.raises(ox.UnsupportedNorm, match="Doubled"):
-        ox.audit(plane, cases, service=ox.Mechanism(Doubled()))
+        ox.audit(plane, cases, [ox.Mechanism(Doubled())])
 
 
 # --- constants --------------------------------------------------------------------------------------------------------

@@ -13,7 +13,7 @@ Hölder terms together (`conic`).
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, final
@@ -90,7 +90,8 @@ class Program:
         self.chords: list[Chord] = [] if self.box is None else root_chords(facts, self.box)
         self._labels = facts.queries()
         self._columns = Columns()
-        self._directions: set[tuple[int, bytes]] = set()
+        self._directions: set[tuple[int, bytes | tuple[Fraction, ...]]] = set()
+        self._exact: dict[int, tuple[Fraction, ...]] = {}
         for fact in facts.explained:
             self._add_fact(fact)
         for number in range(len(self.chords)):
@@ -141,15 +142,21 @@ class Program:
         labels = len(self._labels)
         return self._labels[column] if column < labels else self._columns.vectors[column - labels]
 
+    def direction(self, column: int) -> Sequence[float | Fraction]:
+        """The vector of a Hölder column, without rounding."""
+        return self._exact.get(column) or self.vector(column)[:-1].tolist()
+
     def __len__(self) -> int:
         return len(self._labels) + len(self._columns.keys)
 
-    def add_direction(self, number: int, u: FloatArray) -> bool:
-        """A Hölder column for the given distance; False if it is there already."""
-        known = (number, u.tobytes())
+    def add_direction(self, number: int, u: FloatArray, exact: tuple[Fraction, ...] | None = None) -> bool:
+        """A Hölder column for the given distance; False if it is there already. `exact`: u before it was rounded."""
+        known = (number, u.tobytes() if exact is None else exact)
         if known in self._directions:
             return False
         self._directions.add(known)
+        if exact is not None:
+            self._exact[len(self)] = exact
         right = np.zeros(self.lengths_known)
         right[number] = -float(self.norms[number](u))
         self._add(np.append(u, 0.0), right, Key("hoelder", number=number))

@@ -44,7 +44,7 @@ class TermMaker:
                 continue
             if key.fact == "hoelder":
                 assert key.number is not None
-                _add_to(vectors, key.number, self.program.vector(column)[:-1].tolist(), weight)
+                _add_to(vectors, key.number, self.program.direction(column), weight)
             elif key.fact == "perspective":  # a plane, and a chord whose slopes a Hölder term takes away again
                 assert key.number is not None
                 plane, chord = self._perspective(key, weight)
