@@ -1,14 +1,19 @@
 """The checker: is a proof about a point true of a log? Exact rational arithmetic, standard library only.
 
-A consistent model is any (a, b), a ≠ 0, that could have given every answer of the log. With t = ‖a‖* (the dual of the row's
-distance) each answer promises a few inequalities, the *facts*; w = x' − x is its step, y the label of x:
+A model (a, b) says Yes where a·x ≥ b. It is **consistent** with a log (docs/theory/consistent.md has the whole definition) if every
+stated label is its own, and for every explanation x' of an x, y being its label of x, there is an x° that may be reached from x, lies
+within the tolerance τ of x', is across (−y·(a·x° − b) ≥ 0, with a ball ≥ ρ·s) and, unless the answer is merely valid, costs at most 1 + slack
+times what the cheapest point across does. a ≠ 0, unless the terms of every row have a domain.
+
+With t = ‖a‖* (the dual of the row's distance) each answer promises a few inequalities about every consistent model, the *facts*;
+w = x' − x is its step, y the label of x:
 
     side      y·(a·x − b) ≥ m·t      the point lies on its own side, as far from the plane as its answer says (label alone: m = 0)
     plane     ±(a·x' − b) ≥ −τ·t     an explanation lies on the plane, to within its tolerance
     steepest  −y·a·w ≥ c·t           the step is the shortest way across; c = √(‖w‖² − τ²) for ℓ2 and its kin, else ‖w‖ − 2τ
     entry     −y·sgn(w_i)·a_i ≥ d_i·t     ℓ1 (weights d) where d_i·|w_i| > τ; ℓ∞ there ≥ 0, and ±a_i ≥ 0 where d_i·|w_i| < ‖w‖ − 2τ
     ray       a·d ≥ 0                for any d level with an exact step of ℓ2 and its kin, or of groups: it shows the direction of a
-    flips     −y·(a·x' − b) ≥ −c·y·(a·x − b)      an inexact explanation at least changes the label
+    flips     −y·(a·x' − b) ≥ −c·y·(a·x − b), or ≥ −τ·t     an inexact explanation at least changes the label
     hoelder   a·d ≥ −‖d‖·t           for any d whatever, under a norm of a row that takes part
 
 A robust explanation lies ρ·s beyond the plane, s = ‖a‖* of the dual of its robustness (N2); if ρ is secret, one unknown reach r ≥ 0
@@ -18,15 +23,19 @@ beyond it for all rows of the same terms. Its `side` is the label alone, it has 
     reach     y·(a·x − b) ≥ m·t − ρ·s        the step is no longer than the tolerance and the slack allow
     chord     α·a ≥ δ·s − γ·t                an upper bound on s, see `branches`
 
+An explanation that was chosen from a domain has its label, `flips`, and, where continuous features brought it there, `plane`.
+
 A **certificate** is a list of facts with weights ≥ 0 whose left sides add up to a·x − b (Yes), to b − a·x (No) or to 0 (a
 contradiction), and whose right sides add up, for every length separately, to at least 0. No and a contradiction must be
 strict: a sum of right sides above 0 (not of a secret reach, which may be 0), or weight on the label of a No, which is strict by
-definition (with a margin in it, it is not: the margin is what may be reached), or facts of full rank, which only a = 0 could
-make 0 together. A second list that adds up to b − a·x, strict or not, shows that the point lies on the plane. *Lemmas* prove, one
+definition (with a margin in it, it is not: the margin is what may be reached; an exact answer of an unknown distance that is not its
+own question makes either label strict), or facts of full rank, which only a = 0 could make 0 together. A second list that adds up to b − a·x, strict or not, shows that the point lies on the plane. *Lemmas* prove, one
 after the other, the labels of rows that have none, by the contradiction that the other label would make; if no row has any, one
-may be *assumed* to be Yes: what follows holds up to swapping Yes and No. Instead of one list a proof may have *branches*.
+may be *assumed* to be Yes, if swapping Yes and No keeps consistent models consistent: then a Yes must be strict as well, and what
+follows is whether a point has the label of that row. Instead of one list a proof may have *branches*.
 
-A **witness** is a model that keeps every fact: two of them that disagree at a point show that the log leaves it open.
+A **witness** is a consistent model, checked by the definition itself (`witnesses`): two of them that disagree at a point show that the
+log leaves it open.
 """
 
 from __future__ import annotations

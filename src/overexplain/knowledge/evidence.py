@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
-from typing import Any, final
+from typing import Any, TypeVar, final
 
 import numpy as np
 
 from overexplain.errors import SolverFailed
 from overexplain.geometry.arrays import FloatArray, IntArray
-from overexplain.knowledge.certificates import Certificate, Proof
+from overexplain.knowledge.certificates import Certificate, Disagreement
 from overexplain.knowledge.checker import Answer, check_certificate, check_witness
 from overexplain.knowledge.enclosures import Length, Vector, dot, solve
 
@@ -102,7 +102,10 @@ def _at_most_one(functional: Vector, corners: Sequence[Vector]) -> tuple[Fractio
     return tuple(v / highest for v in functional) if highest > 1 else tuple(functional)
 
 
-def with_lengths(answers: Mapping[int, Answer], proof: Proof) -> Proof:
+P = TypeVar("P", bound=Certificate | Disagreement)
+
+
+def with_lengths(answers: Mapping[int, Answer], proof: P) -> P:
     """The proof, checked, with the evidence for lengths that the checker cannot find by itself."""
     find = Finder()
     if isinstance(proof, Certificate):
