@@ -1,4 +1,4 @@
-"""One definition of "consistent" (docs/theory/consistent.md): what a review of an earlier version found false, and all its readers side by side.
+"""One definition of "consistent" (docs/theory/consistent.md): all that follow it side by side, and cases that once were told wrong.
 
 The second reader, `tests/definition.py`, shares no code with the library. Its campaigns are in tests/campaigns.
 """
@@ -15,6 +15,7 @@ import overexplain as ox
 from definition import Definition, directions, models
 from exact_balls import dot
 from overexplain.errors import CertificateInvalid
+from overexplain.geometry.on_plane import on_plane
 from overexplain.knowledge.answers import answers_of
 from overexplain.knowledge.certificates import Certificate, Disagreement, Model
 from overexplain.knowledge.checker import Answer, Lemma, Length, Term, check_certificate, check_witness, fact_of
@@ -318,6 +319,24 @@ def test_a_norm_of_ones_own_is_refused_by_name_where_verdicts_are_made() -> None
     cases = np.random.default_rng(0).normal(size=(30, 3))
     with pytest.raises(ox.UnsupportedNorm, match="Doubled"):
         ox.audit(plane, cases, [ox.Mechanism(Doubled())])
+
+
+@pytest.mark.parametrize(
+    "distance", ["l1", "l2", "linf", {"norm": "weighted", "base": "linf", "weights": [1.0, 2.0, 0.5]}, None]
+)
+@pytest.mark.parametrize("tolerance", [0.0, 0.25, 1.0])
+def test_which_answers_lie_on_the_plane_is_told_alike_of_a_row_and_of_many(distance: Any, tolerance: float) -> None:
+    """The checker in fractions, for proofs; `on_plane` in arrays, for logs of millions."""
+    rng = np.random.default_rng(3)
+    terms = ox.Mechanism(distance, tolerance=tolerance, domain=ox.Domain(3, integers=[1]))
+    points, images = rng.integers(-2, 3, (2, 200, 3)).astype(float)
+    images[:, [0, 2]] = np.where(rng.random((200, 2)) < 0.5, points[:, [0, 2]], images[:, [0, 2]] / 4)
+    log = ox.QueryLog(mechanism=terms)
+    log.add_explanation(points, images, label=np.ones(200))
+    answers = answers_of(log)
+    said = [answers[i].is_on_plane for i in range(200)]
+    assert said == on_plane(terms, points, images).tolist()
+    assert 10 < sum(said) < 190
 
 
 # --- constants --------------------------------------------------------------------------------------------------------

@@ -1,9 +1,9 @@
 """The checker: is a proof about a point true of a log? Exact rational arithmetic, standard library only.
 
-A model (a, b) says Yes where a·x ≥ b. It is **consistent** with a log (docs/theory/consistent.md has the whole definition) if every
-stated label is its own, and for every explanation x' of an x, y being its label of x, there is an x° that may be reached from x, lies
-within the tolerance τ of x', is across (−y·(a·x° − b) ≥ 0, with a ball ≥ ρ·s) and, unless the answer is merely valid, costs at most 1 + slack
-times what the cheapest point across does. a ≠ 0, unless the terms of every row have a domain.
+A model (a, b) says Yes where a·x ≥ b. It is **consistent** with a log (docs/theory/consistent.md has the whole definition) if
+every stated label is its own, and for every explanation x' of an x, y being its label of x, there is an x° that may be reached
+from x, lies within the tolerance τ of x', is across (−y·(a·x° − b) ≥ 0, with a ball ≥ ρ·s) and, unless the answer is merely
+valid, costs at most 1 + slack times what the cheapest point across does. a ≠ 0, unless the terms of every row have a domain.
 
 With t = ‖a‖* (the dual of the row's distance) each answer promises a few inequalities about every consistent model, the *facts*;
 w = x' − x is its step, y the label of x:
@@ -16,8 +16,8 @@ w = x' − x is its step, y the label of x:
     flips     −y·(a·x' − b) ≥ −c·y·(a·x − b), or ≥ −τ·t     an inexact explanation at least changes the label
     hoelder   a·d ≥ −‖d‖·t           for any d whatever, under a norm of a row that takes part
 
-A robust explanation lies ρ·s beyond the plane, s = ‖a‖* of the dual of its robustness (N2); if ρ is secret, one unknown reach r ≥ 0
-beyond it for all rows of the same terms. Its `side` is the label alone, it has no `flips`, and σ = −y:
+A robust explanation lies ρ·s beyond the plane, s = ‖a‖* of the dual of its robustness (N2); if ρ is secret, one unknown reach r ≥
+0 beyond it for all rows of the same terms. Its `side` is the label alone, it has no `flips`, and σ = −y:
 
     plane     ±σ·(a·x' − b) ≥ ±ρ·s − τ·t     (only + if it may exceed the optimum)
     reach     y·(a·x − b) ≥ m·t − ρ·s        the step is no longer than the tolerance and the slack allow
@@ -26,16 +26,17 @@ beyond it for all rows of the same terms. Its `side` is the label alone, it has 
 An explanation that was chosen from a domain has its label, `flips`, and, where continuous features brought it there, `plane`.
 
 A **certificate** is a list of facts with weights ≥ 0 whose left sides add up to a·x − b (Yes), to b − a·x (No) or to 0 (a
-contradiction), and whose right sides add up, for every length separately, to at least 0. No and a contradiction must be
-strict: a sum of right sides above 0 (not of a secret reach, which may be 0), or weight on the label of a No, which is strict by
-definition (with a margin in it, it is not: the margin is what may be reached; an exact answer of an unknown distance that is not its
-own question makes either label strict), or facts of full rank, which only a = 0 could make 0 together. A second list that adds up to b − a·x, strict or not, shows that the point lies on the plane. *Lemmas* prove, one
-after the other, the labels of rows that have none, by the contradiction that the other label would make; if no row has any, one
-may be *assumed* to be Yes, if swapping Yes and No keeps consistent models consistent: then a Yes must be strict as well, and what
-follows is whether a point has the label of that row. Instead of one list a proof may have *branches*.
+contradiction), and whose right sides add up, for every length separately, to at least 0. No and a contradiction must be strict: a
+sum of right sides above 0 (not of a secret reach, which may be 0), or weight on the label of a No, which is strict by definition
+(with a margin in it, it is not: the margin is what may be reached; an exact answer of an unknown distance that is not its own
+question makes either label strict), or facts of full rank, which only a = 0 could make 0 together. A second list that adds up to
+b − a·x, strict or not, shows that the point lies on the plane. *Lemmas* prove, one after the other, the labels of rows that have
+none, by the contradiction that the other label would make; if no row has any, one may be *assumed* to be Yes, if swapping Yes and
+No keeps consistent models consistent: then a Yes must be strict as well, and what follows is whether a point has the label of
+that row. Instead of one list a proof may have *branches*.
 
-A **witness** is a consistent model, checked by the definition itself (`witnesses`): two of them that disagree at a point show that the
-log leaves it open.
+A **witness** is a consistent model, checked by the definition itself (`witnesses`): two of them that disagree at a point show
+that the log leaves it open.
 """
 
 from __future__ import annotations
