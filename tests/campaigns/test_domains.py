@@ -130,9 +130,13 @@ def family(
             (sum(u * v for u, v in zip(a, x, strict=True)) >= b) != (y > 0) for x, y in zip(asked, labels, strict=True)
         ):
             continue
-        if (service.points is not None and all(
-            z is not None and is_cheapest(service, (a, b), x, z) for x, z in zip(service.asked, answers, strict=True)
-        )) or same(told(service.made(ox.Hyperplane([float(v) for v in a], float(b))), service.asked), answers):
+        if (
+            service.points is not None
+            and all(
+                z is not None and is_cheapest(service, (a, b), x, z)
+                for x, z in zip(service.asked, answers, strict=True)
+            )
+        ) or same(told(service.made(ox.Hyperplane([float(v) for v in a], float(b))), service.asked), answers):
             yield a, b
 
 

@@ -669,3 +669,11 @@ def test_services_as_people_run_them(name, expected, people) -> None:
         assert report.refuted[0] == "documented l1, effective linf"
     if name == "solver":
         assert report.margin_size == pytest.approx(1e-3, rel=1e-3)
+
+
+def test_what_a_domain_forces_on_answers_refutes_nothing() -> None:
+    """One feature moves at a time under l2: of all points these are not the nearest, of the allowed they are."""
+    model = ModelOracle(Hyperplane([1.0, -2.0, 0.5, 3.0], 0.3), "l2")
+    for domain, is_refuted in ((None, True), (Domain(4), False)):
+        service = Sparse(model, 1, published=Mechanism("l2", domain=domain))
+        assert bool(diagnose(service, n=20, rng=0).refuted) == is_refuted

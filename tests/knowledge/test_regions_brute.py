@@ -267,3 +267,41 @@ def test_pinned_down_witness_and_share(rng: random.Random) -> None:
     assert {name: int((codes == code).sum()) for name, code in names.items()} == {name: counts[name] for name in names}
     if not len(log.explained):
         assert np.array_equal(knowledge.witness().labels(log.points), log.labels)
+
+
+def thirds_log(rng: random.Random, p: int) -> ox.QueryLog:
+    """Exact answers under ℓ∞ and ℓ1 with weights, 3/4, 3/2, 3, whose inverses are no floats; the steps are, all the same."""
+    log, normal = ox.QueryLog(), np.zeros(p)
+    base = rng.choice(("linf", "l1"))
+    weights = np.array([rng.choice((0.75, 1.5, 2.0, 3.0)) for _ in range(p)])
+    moved = rng.sample(range(p), rng.randint(1, p))
+    for i in moved:
+        normal[i] = rng.choice((-2.0, -1.0, 1.0, 2.0)) if base == "linf" else rng.choice((-1.0, 1.0)) * weights[i]
+    image = dyadic.point(rng, p)
+    plane = ox.Hyperplane(normal, float(normal @ image))
+    along = np.zeros(p)
+    along[:2] = normal[1], -normal[0]
+    for n in range(rng.randint(1, 2)):
+        side, step = rng.choice((1, -1)), 6.0 / weights
+        for i in range(p):
+            if i in moved:
+                step[i] *= np.sign(normal[i])
+            else:  # not the farthest; under ℓ1 nothing at all
+                step[i] *= rng.choice((0.0, 0.5, -0.5)) if base == "linf" else 0.0
+        terms = ox.Mechanism(ox.Weighted(ox.norm(base), weights), tolerance=0.0)
+        log.add_explanation(image + n * along + side * step, image + n * along, side, terms)
+    for _ in range(rng.choice((0, 0, 2))):
+        x = dyadic.point(rng, p)
+        log.add_label(x, int(plane.label(x)))
+    return log
+
+
+@pytest.mark.parametrize("p", [2, 3])
+def test_weights_whose_inverses_are_no_floats(p: int) -> None:
+    """Verdicts that hang on exact zeros are found, all of them: Hölder's terms have thirds in them."""
+    rng = random.Random(p)
+    seen: set[int] = set()
+    for _ in range(40):
+        log = thirds_log(rng, p)
+        seen |= set(check(log, places(log, p)).tolist())
+    assert seen == {YES, NO, UNKNOWN, BOUNDARY}

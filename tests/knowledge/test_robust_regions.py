@@ -451,3 +451,56 @@ def test_a_secret_radius_tells_less_than_a_known_one() -> None:
     assert told(0.75, both=False) == "NNNYY"
     assert told(None, both=False) == "N...Y"
     assert told(None, both=True) == "NNNYY"
+
+
+# Balls that are no weighted ℓq.
+
+HEXAGON = np.array([[1.0, 0.0], [0.0, 1.0], [-1.0, 1.0], [-1.0, 0.0], [0.0, -1.0], [1.0, -1.0]])
+SKEWED = np.array([[2.0, 1.5], [1.5, 2.0]])
+OTHER_BALLS = {  # the norm, and ‖a‖* of rows by hand
+    "mahalanobis": (ox.Mahalanobis(SKEWED), lambda a: np.sqrt(np.einsum("ni,ij,nj->n", a, np.linalg.inv(SKEWED), a))),
+    "group": (ox.GroupNorm([[0, 1]]), lambda a: np.hypot(*a.T)),
+    "group max": (ox.GroupNorm([[0], [1]]).dual, lambda a: np.abs(a).sum(axis=1)),
+    "polyhedral": (ox.Polyhedral(HEXAGON), lambda a: (a @ HEXAGON.T).max(axis=1)),
+    # |u1| ≤ 1, |u2| ≤ 1, |u1 + u2| ≤ 1 is the hexagon again
+    "facets": (
+        ox.Polyhedral(np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0], [-1.0, 0.0], [0.0, -1.0], [-1.0, -1.0]])).dual,
+        lambda a: (a @ HEXAGON.T).max(axis=1),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", OTHER_BALLS)
+def test_every_point_is_settled_whatever_the_ball(name: str) -> None:
+    """ℓ1 and one answer along e1: a = (1, c), |c| ≤ 1, b = a·x' − ρ‖a‖*: all models in one sweep. Proofs hold, also by cases."""
+    ball, dual = OTHER_BALLS[name]
+    rng = np.random.default_rng(0)
+    terms = ox.Mechanism("l1", robustness=ball, radius=1.0)
+    sweep = np.column_stack([np.ones(20_001), np.linspace(-1, 1, 20_001)])
+    seen: set[int] = set()
+    cases = 0
+    for c in (-0.8, -0.3, 0.4):
+        plane = ox.Hyperplane([1.0, c], 3.0)
+        log = ox.QueryLog(mechanism=terms)
+        log.add_explanation([0.0, 0.0], ox.ModelOracle(plane, terms).explain([0.0, 0.0]), label=-1)
+        image = log.explanations[0]
+        # Labels near the plane, which only some of the models give.
+        labelled = np.array([[3.0 - c * h + d, h] for h, d in ((1.5, 0.3), (-1.0, -0.3))])
+        log.add_label(labelled, plane.labels(labelled))
+        offsets = sweep @ image - dual(sweep)
+        kept = ((labelled @ sweep.T - offsets >= 0) == (log.labels[1:] == 1)[:, None]).all(axis=0)
+        points = image - [1.5, 0.0] + rng.uniform(-1, 1, (60, 2)) * [1.5, 3.0]
+        said = points @ sweep[kept].T - offsets[kept]
+        clear = np.minimum(np.abs(said.min(axis=1)), np.abs(said.max(axis=1))) > 1e-3  # (the sweep has steps of 1e-4)
+        expected = np.where(said.min(axis=1) >= 0, 1, np.where(said.max(axis=1) < 0, -1, 0))
+        knowledge = ox.Knowledge(log, robust="exact")
+        found = knowledge.certify(points).codes
+        assert found[clear].tolist() == expected[clear].tolist()
+        assert clear.sum() >= 54
+        seen |= set(found[clear].tolist())
+        left = clear & (ox.Knowledge(log, robust="shared").certify(points).codes == UNDECIDED)
+        cases += int(left.sum())
+        for x in [*points[left], *points[clear][:5]]:
+            knowledge.prove(x).verify(log)
+    assert seen == {1, -1, 0}
+    assert cases > 0, "the convex set settles all"

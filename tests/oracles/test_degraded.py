@@ -424,13 +424,22 @@ def test_wrappers_go_around_one_another() -> None:
 def test_what_answers_were_chosen_from_is_passed_on() -> None:
     inner = Boxed(exact("l2"), -9, 9)
     wrapped = [
-        Rounded(inner, 2), Float32(inner), Noisy(inner, 0.1), Suboptimal(inner, 0.1), Overshoot(inner, 0.1),
-        Overshoot(inner, 0.1, "uniform"), RandomRadius(inner, 0.1), NearestRow(inner, ROWS), Flaky(inner, 0.5),
+        Rounded(inner, 2), Float32(inner), Suboptimal(inner, 0.1), NearestRow(inner, ROWS), Flaky(inner, 0.5),
         Flaky(inner, 0.5, "no flip"), OneSided(inner), ox.Budgeted(inner, 9), ox.Recorded(inner), OneSided(Rounded(inner, 1)),
     ]  # fmt: skip
     for service in wrapped:
         assert service.mechanism.domain == inner.domain == inner.mechanism.domain, service
         assert service.mechanism.distance == ox.l2
+    # Answers that are moved once they have been chosen leave the box, but come from no more than before.
+    for service in (
+        Noisy(inner, 0.1),
+        Overshoot(inner, 0.1),
+        Overshoot(inner, 0.1, "uniform"),
+        RandomRadius(inner, 0.1),
+    ):
+        assert service.mechanism.domain == ox.Domain(P), service
+        assert service.domain == inner.domain
+    assert Noisy(exact("l2"), 0.1).mechanism.domain is Overshoot(exact("l2"), 0.1).mechanism.domain is None
     told = ox.ModelOracle(MODEL, "l2", published=ox.Mechanism("l2", domain=ox.Domain(P)))
     assert SwitchingNorm(told, ["l1", "l2"]).mechanism.domain == ox.Domain(P)
     assert ox.LabelsOnly(inner).mechanism is None

@@ -35,10 +35,11 @@ from overexplain.auditing.until_known import until_known
 from overexplain.auditing.worked_proof import worked_proof
 from overexplain.auditing.workers import one_thread, process_pool
 from overexplain.auditing.written import provenance
-from overexplain.errors import InvalidInput, UnsupportedNorm
+from overexplain.errors import InvalidInput
 from overexplain.geometry.arrays import FloatArray
 from overexplain.geometry.hyperplane import NO, YES
 from overexplain.geometry.mechanism import Mechanism
+from overexplain.knowledge.answers import written_form
 from overexplain.models.coefficients import to_entries
 from overexplain.models.linear import LinearModel
 from overexplain.models.load import load_model
@@ -105,6 +106,10 @@ def audit(
     units = (drawn_from or Units.standard(rows)) if standardize else Units.own(given.dimension)
     audited, cases = units.model(given), units.into(rows)
     listed = _listed(services, compare, audited, cases)
+    for terms in (entry.service.mechanism for entry in listed):
+        if terms is not None:  # a norm of the user's own is refused by name
+            written_form(terms.distance)
+            written_form(terms.robustness)
     work = _Work(audited, units, cases, listed, np.random.default_rng(seed), progress or (lambda *_: None))
     numbers = tuple(answers) if answers is not None else checkpoints(given.dimension, len(cases))
     looks = Looks(numbers, orders, judged, seed)
@@ -253,12 +258,9 @@ def _listed(
 
 
 def _told(service: Service, model: LinearModel, cases: FloatArray) -> dict[str, Any] | None:
-    """The terms that the service tells whoever asks; None: none, or in a norm that cannot be written down."""
+    """The terms that the service tells the asker; None: none."""
     terms: Mechanism | None = service.oracle(model, cases, 0).mechanism
-    try:
-        return None if terms is None else terms.to_dict()
-    except UnsupportedNorm:
-        return None
+    return None if terms is None else terms.to_dict()
 
 
 def _service(entry: str | Mechanism | Service) -> Service:

@@ -160,8 +160,9 @@ def _domain_of(terms: Mechanism, found: Extraction, log: QueryLog, session: Sess
     If it says neither: none, or, if some answers are not the nearest points of the plane found, a part of R^p.
     """
     declared = None if session.mechanism is None else session.mechanism.domain
-    if declared is not None or session.domain is not None:
-        return session.domain if declared is None else declared
+    known = [domain for domain in (declared, session.domain) if domain is not None]
+    if known:  # whole numbers and categories say more than limits
+        return next((domain for domain in known if domain.groups or domain.integers), known[0])
     if terms.slack != 0 or terms.distance is None or terms.domain is not None:
         return terms.domain
     return None if _are_nearest(found, terms, terms.distance, log) else Domain(session.dimension)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property
 from typing import Any, final
 
@@ -36,8 +37,8 @@ class Mahalanobis(Norm):
             raise InvalidInput(f"a Mahalanobis matrix must be square, got shape {rows.shape}")
         if not np.allclose(rows, rows.T, rtol=1e-12, atol=0.0):
             raise InvalidInput("a Mahalanobis matrix must be symmetric; use (M + M.T) / 2")
-        object.__setattr__(self, "matrix", frozen(rows))
-        if self._factor is None:
+        object.__setattr__(self, "matrix", frozen(rows / 2 + rows.T / 2))  # an inverse is symmetric but for rounding
+        if self._factor is None or not _is_positive_definite(self.matrix):
             raise InvalidInput(
                 "a Mahalanobis matrix must be positive definite; this one is singular, indefinite, or too close to it "
                 f"for float64 (condition number above 1e15, {self.dimension} features). Add a small multiple of the "
@@ -107,6 +108,32 @@ class Mahalanobis(Norm):
     @property
     def spec(self) -> dict[str, Any]:
         return {"norm": "mahalanobis", "matrix": self.matrix.tolist()}
+
+
+def _is_positive_definite(matrix: FloatArray) -> bool:
+    """True if a symmetric matrix is positive definite as it stands, without rounding.
+
+    Shown by the Cholesky factor of a matrix with a smaller diagonal, by more than its rounding (Rump 2006), or else in rationals.
+    """
+    p = len(matrix)
+    diagonal = np.diag(matrix)
+    if not (diagonal > 0).all():
+        return False
+    exponents = np.frexp(diagonal)[1] // 2  # powers of two: scaling by them is exact
+    scaled = np.ldexp(matrix, -(exponents[:, None] + exponents[None, :]))
+    try:
+        np.linalg.cholesky(scaled - 4 * (p + 4) * UNIT_ROUNDOFF * float(np.trace(scaled)) * np.eye(p))
+        return True
+    except np.linalg.LinAlgError:
+        pass
+    rows = [[Fraction(v) for v in row] for row in matrix.tolist()]
+    for k, top in enumerate(rows):
+        if top[k] <= 0:
+            return False
+        for row in rows[k + 1 :]:
+            factor = row[k] / top[k]
+            row[k:] = [v - factor * u for v, u in zip(row[k:], top[k:], strict=True)]
+    return True
 
 
 @final

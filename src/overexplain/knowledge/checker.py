@@ -1,31 +1,42 @@
 """The checker: is a proof about a point true of a log? Exact rational arithmetic, standard library only.
 
-A consistent model is any (a, b), a ≠ 0, that could have given every answer of the log. With t = ‖a‖* (the dual of the row's
-distance) each answer promises a few inequalities, the *facts*; w = x' − x is its step, y the label of x:
+A model (a, b) says Yes where a·x ≥ b. It is **consistent** with a log (docs/theory/consistent.md has the whole definition) if
+every stated label is its own, and for every explanation x' of an x, y being its label of x, there is an x° that may be reached
+from x, lies within the tolerance τ of x', is across (−y·(a·x° − b) ≥ 0, with a ball ≥ ρ·s) and, unless the answer is merely
+valid, costs at most 1 + slack times what the cheapest point across does. a ≠ 0, unless the terms of every row have a domain.
+
+With t = ‖a‖* (the dual of the row's distance) each answer promises a few inequalities about every consistent model, the *facts*;
+w = x' − x is its step, y the label of x:
 
     side      y·(a·x − b) ≥ m·t      the point lies on its own side, as far from the plane as its answer says (label alone: m = 0)
     plane     ±(a·x' − b) ≥ −τ·t     an explanation lies on the plane, to within its tolerance
     steepest  −y·a·w ≥ c·t           the step is the shortest way across; c = √(‖w‖² − τ²) for ℓ2 and its kin, else ‖w‖ − 2τ
+    entry     −y·sgn(w_i)·a_i ≥ d_i·t     ℓ1 (weights d) where d_i·|w_i| > τ; ℓ∞ there ≥ 0, and ±a_i ≥ 0 where d_i·|w_i| < ‖w‖ − 2τ
     ray       a·d ≥ 0                for any d level with an exact step of ℓ2 and its kin, or of groups: it shows the direction of a
-    flips     −y·(a·x' − b) ≥ −c·y·(a·x − b)      an inexact explanation at least changes the label
+    flips     −y·(a·x' − b) ≥ −c·y·(a·x − b), or ≥ −τ·t     an inexact explanation at least changes the label
     hoelder   a·d ≥ −‖d‖·t           for any d whatever, under a norm of a row that takes part
 
-A robust explanation lies ρ·s beyond the plane, s = ‖a‖* of the dual of its robustness (N2); if ρ is secret, one unknown reach r ≥ 0
-beyond it for all rows of the same terms. Its `side` is the label alone, it has no `flips`, and σ = −y:
+A robust explanation lies ρ·s beyond the plane, s = ‖a‖* of the dual of its robustness (N2); if ρ is secret, one unknown reach r ≥
+0 beyond it for all rows of the same terms. Its `side` is the label alone, it has no `flips`, and σ = −y:
 
     plane     ±σ·(a·x' − b) ≥ ±ρ·s − τ·t     (only + if it may exceed the optimum)
     reach     y·(a·x − b) ≥ m·t − ρ·s        the step is no longer than the tolerance and the slack allow
     chord     α·a ≥ δ·s − γ·t                an upper bound on s, see `branches`
 
-A **certificate** is a list of facts with weights ≥ 0 whose left sides add up to a·x − b (Yes), to b − a·x (No) or to 0 (a
-contradiction), and whose right sides add up, for every length separately, to at least 0. No and a contradiction must be
-strict: a sum of right sides above 0 (not of a secret reach, which may be 0), or weight on the label of a No, which is strict by
-definition (with a margin in it, it is not: the margin is what may be reached), or facts of full rank, which only a = 0 could
-make 0 together. A second list that adds up to b − a·x, strict or not, shows that the point lies on the plane. *Lemmas* prove, one
-after the other, the labels of rows that have none, by the contradiction that the other label would make; if no row has any, one
-may be *assumed* to be Yes: what follows holds up to swapping Yes and No. Instead of one list a proof may have *branches*.
+An explanation that was chosen from a domain has its label, `flips`, and, where continuous features brought it there, `plane`.
 
-A **witness** is a model that keeps every fact: two of them that disagree at a point show that the log leaves it open.
+A **certificate** is a list of facts with weights ≥ 0 whose left sides add up to a·x − b (Yes), to b − a·x (No) or to 0 (a
+contradiction), and whose right sides add up, for every length separately, to at least 0. No and a contradiction must be strict: a
+sum of right sides above 0 (not of a secret reach, which may be 0), or weight on the label of a No, which is strict by definition
+(with a margin in it, it is not: the margin is what may be reached; an exact answer of an unknown distance that is not its own
+question makes either label strict), or facts of full rank, which only a = 0 could make 0 together. A second list that adds up to
+b − a·x, strict or not, shows that the point lies on the plane. *Lemmas* prove, one after the other, the labels of rows that have
+none, by the contradiction that the other label would make; if no row has any, one may be *assumed* to be Yes, if swapping Yes and
+No keeps consistent models consistent: then a Yes must be strict as well, and what follows is whether a point has the label of
+that row. Instead of one list a proof may have *branches*.
+
+A **witness** is a consistent model, checked by the definition itself (`witnesses`): two of them that disagree at a point show
+that the log leaves it open.
 """
 
 from __future__ import annotations
@@ -37,7 +48,17 @@ from typing import Any, NamedTuple
 
 from overexplain.errors import CertificateInvalid
 from overexplain.knowledge.branches import IN_BRANCHES, Bound, Branch, Branched, Context, duties
-from overexplain.knowledge.enclosures import ZERO, Evidence, Length, NotEnclosed, Vector, dot, enclose, is_level
+from overexplain.knowledge.enclosures import (
+    ZERO,
+    Evidence,
+    Length,
+    NotEnclosed,
+    Vector,
+    dot,
+    enclose,
+    exponent_and_weights,
+    is_level,
+)
 from overexplain.knowledge.promises import (
     BOUNDARY,
     FLOAT64_ANSWER,
@@ -45,6 +66,7 @@ from overexplain.knowledge.promises import (
     YES,
     Answer,
     Fact,
+    Promise,
     Right,
     Term,
     allows_constants,
@@ -64,7 +86,7 @@ __all__ = [
     "check_certificate", "check_witness", "fact_of",
 ]  # fmt: skip
 
-FACTS = ("side", "plane", "steepest", "ray", "flips", "reach", "hoelder", "chord", *IN_BRANCHES)
+FACTS = ("side", "plane", "steepest", "entry", "ray", "flips", "reach", "hoelder", "chord", *IN_BRANCHES)
 
 
 class Lemma(NamedTuple):
@@ -226,6 +248,8 @@ class _Book:
         is_exact = answer.slack == 0
         if term.fact == "steepest" and is_exact and numbers.steepness > 0:
             return Fact([*(-y * v for v in answer.step), ZERO], rights((distance, numbers.steepness)))
+        if term.fact == "entry" and is_exact and distance is not None and not answer.is_confined:
+            return self._entry(term, answer, y, numbers)
         if term.fact == "flips" and (answer.is_confined or (answer.is_plain and not is_exact)):
             share = numbers.flip or ZERO
             left = [share * y * v - y * u for v, u in zip(answer.point, answer.explanation, strict=True)]
@@ -240,6 +264,24 @@ class _Book:
         if term.fact == "reach" and distance is not None and answer.slack is not None:
             return Fact(own, rights((distance, numbers.margin), (length, -factor)))
         return None
+
+    def _entry(self, term: Term, answer: Answer, y: int, numbers: Promise) -> Fact | None:
+        """What every optimum within the tolerance says of one entry of a, under ℓ1 and ℓ∞."""
+        assert term.index is not None
+        size = len(answer.step)
+        if term.index >= size:
+            raise CertificateInvalid(f"there is no entry {term.index} of a")
+        q, weights = exponent_and_weights(answer.distance, size)
+        moved, weight = answer.step[term.index], weights[term.index]
+        sign, right = Fraction(-y if moved > 0 else y), ZERO
+        if q is None and weight * abs(moved) < enclose(answer.distance, answer.step)[0] - 2 * numbers.tolerance:
+            sign = Fraction(term.sign)
+        elif q not in (1, None) or term.sign != 1 or weight * abs(moved) <= numbers.tolerance:
+            return None
+        elif q == 1:
+            right = weight
+        left = [sign if i == term.index else ZERO for i in range(size)]
+        return Fact([*left, ZERO], rights((answer.distance, right)))
 
 
 def _claim(point: Vector | None, sign: int) -> list[Fraction] | None:
@@ -348,16 +390,19 @@ def _is_sane(term: Term, who: str) -> bool:
     if term.row is None and fact not in ("hoelder", *IN_BRANCHES):
         raise CertificateInvalid(f"{who} names no row")
     has_vector, has_distance = fact in ("ray", "hoelder", "chord"), fact == "hoelder" and term.row is None
-    if (term.sign != 1 and fact not in ("plane", "bound")) or (term.vector is None) == has_vector:
-        raise CertificateInvalid(f"{who}: a sign belongs to plane and bound, a vector to ray and hoelder and chord")
+    if (term.sign != 1 and fact not in ("plane", "bound", "entry")) or (term.vector is None) == has_vector:
+        raise CertificateInvalid(
+            f"{who}: a sign belongs to plane, bound and entry, a vector to ray and hoelder and chord"
+        )
     if (term.distance is None) == has_distance:
         raise CertificateInvalid(f"{who}: a distance belongs to a hoelder that names no row")
     if term.of != "distance" and (term.of != "robustness" or fact != "hoelder" or term.row is None):
         raise CertificateInvalid(
             f"{who}: only a hoelder with a row is `of` its distance or its robustness, not {term.of!r}"
         )
-    if (term.index is None) == (fact == "bound") or (fact == "bound" and not _is_index(term.index)):
-        raise CertificateInvalid(f"{who}: the index of an entry of a belongs to bound, got {term.index!r}")
+    has_index = fact in ("bound", "entry")
+    if (term.index is None) == has_index or (has_index and not _is_index(term.index)):
+        raise CertificateInvalid(f"{who}: the index of an entry of a belongs to bound and entry, got {term.index!r}")
     if fact != "chord" and (term.power is not None or term.at is not None):
         raise CertificateInvalid(f"{who}: a power belongs to chord, and a place where it touches")
     if term.power is not None:

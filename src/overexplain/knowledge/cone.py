@@ -16,7 +16,7 @@ from overexplain.geometry.arrays import BoolArray, FloatArray, IntArray
 from overexplain.geometry.norm import UNIT_ROUNDOFF, Norm
 from overexplain.geometry.polyhedral import Polyhedral
 from overexplain.knowledge.core import THIN, Core, find_core
-from overexplain.knowledge.facts import Facts, Flips, OffPlane, OnSide, Steepest, length_error, up
+from overexplain.knowledge.facts import Facts, Flips, OffPlane, OnPlane, OnSide, Steepest, length_error, up
 from overexplain.knowledge.rational_norms import exponent_and_weights
 from overexplain.knowledge.shells import Directions, longest, shell_rows
 
@@ -68,6 +68,8 @@ def build_cone(
     complete = True
     steps = {fact.row: fact for fact in facts.explained if isinstance(fact, Steepest)}
     for fact in facts.explained:
+        if isinstance(fact, OnPlane):
+            complete &= fact.is_all
         if isinstance(fact, OnSide):
             own = -fact.side * np.append(fact.point, -1.0)
             sharp = fact.row in steps and steps[fact.row].tolerance <= THIN * steps[fact.row].length

@@ -9,11 +9,12 @@ from typing import NoReturn
 import numpy as np
 
 from overexplain.errors import InconsistentLog
+from overexplain.knowledge.answers import answers_of
 from overexplain.knowledge.certificates import Certificate
 from overexplain.knowledge.checker import Answer, Branched, Term
 from overexplain.knowledge.core import find_core
 from overexplain.knowledge.enclosures import Evidence, Vector
-from overexplain.knowledge.evidence import Finder
+from overexplain.knowledge.evidence import Finder, with_lengths
 from overexplain.knowledge.facts import Facts
 from overexplain.knowledge.program import Program
 from overexplain.knowledge.settle import Settler
@@ -100,9 +101,7 @@ def raise_conflict(
     rows, terms = found
     used = {lemma.row for lemma in sides.lemmas}
     lemmas = sides.lemmas if used & set(rows) else ()
-    proof = Certificate.about(
-        log, None, None, terms, lemmas=lemmas, assumed=sides.assumed, tolerance=tolerance, lengths=evidence.lengths
-    )
+    proof = Certificate.about(log, None, None, terms, lemmas=lemmas, assumed=sides.assumed, tolerance=tolerance)
     named = sorted(set(rows) | {int(r) for lemma in lemmas for r in _named(lemma.terms)})
     _raise(log, proof, named)
 
@@ -118,6 +117,7 @@ def raise_by_cases(log: QueryLog, branches: Branched, sides: Sides, tolerance: f
 
 
 def _raise(log: QueryLog, proof: Certificate, rows: Sequence[int]) -> NoReturn:
+    proof = with_lengths(answers_of(log, proof.tolerance), proof)
     proof.verify(log, proof.tolerance)
     raise InconsistentLog(
         f"no linear model fits the log: rows {', '.join(map(str, rows))} contradict each other ({proof}). "

@@ -5,14 +5,17 @@ The program is only a guess at which corners matter; what is kept is solved in r
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from fractions import Fraction
-from typing import Any, final
+from typing import Any, TypeVar, final
 
 import numpy as np
 
 from overexplain.errors import SolverFailed
 from overexplain.geometry.arrays import FloatArray, IntArray
+from overexplain.knowledge.certificates import Certificate, Disagreement
+from overexplain.knowledge.checker import Answer, check_certificate, check_witness
 from overexplain.knowledge.enclosures import Length, Vector, dot, solve
 
 Corners = Sequence[Sequence[Any]]
@@ -97,3 +100,21 @@ def _at_most_one(functional: Vector, corners: Sequence[Vector]) -> tuple[Fractio
     """The functional, scaled so that it is at most 1 on the ball."""
     highest = max(dot(functional, corner) for corner in corners)
     return tuple(v / highest for v in functional) if highest > 1 else tuple(functional)
+
+
+P = TypeVar("P", bound=Certificate | Disagreement)
+
+
+def with_lengths(answers: Mapping[int, Answer], proof: P) -> P:
+    """The proof, checked, with the evidence for lengths that the checker cannot find by itself."""
+    find = Finder()
+    if isinstance(proof, Certificate):
+        point = None if proof.point is None else tuple(map(Fraction, proof.point))
+        check_certificate(
+            answers, proof.terms, point, int(proof.verdict or 1), reverse=proof.reverse, lemmas=proof.lemmas,
+            assumed=proof.assumed, lengths=find, branches=proof.branches,
+        )  # fmt: skip
+    else:
+        for model in (proof.yes, proof.no):
+            check_witness(answers, model.normal, model.offset, assumed=proof.assumed, lengths=find)
+    return replace(proof, lengths=find.lengths)

@@ -50,12 +50,13 @@ class OnSide:
 
 @dataclass(frozen=True)
 class OnPlane:
-    """|a·point − b| ≤ tolerance·t."""
+    """|a·point − b| ≤ tolerance·t; `is_all`: no more is known of the way there than facts say."""
 
     row: int
     point: FloatArray
     tolerance: float
     norm: Norm | None
+    is_all: bool = True
 
 
 @dataclass(frozen=True)
@@ -299,7 +300,7 @@ def _confined(log: QueryLog, row: int, side: int, terms: Mechanism, exact: Answe
     tolerance = 0.0 if norm is None else _tolerance(norm, terms, point, answer)
     found: list[Fact] = [] if side == 0 else [OnSide(row, side, point, 0.0, None)]
     if exact.is_on_plane:
-        return [OnPlane(row, answer, tolerance, norm), *found]
+        return [OnPlane(row, answer, tolerance, norm, is_all=False), *found]
     if side:
         found.append(Flips(row, side, point, answer, 0.0, norm, tolerance, is_all=not exact.moved))
     return found

@@ -32,7 +32,7 @@ WIDEST = 1e7
 
 @final
 class Inside:
-    """Models that keep everything linear, and s ≥ ‖a‖* for every ball unless told otherwise."""
+    """Models that keep everything linear, and s ≥ ‖a‖* for every ball that is a weighted ℓq unless told otherwise."""
 
     def __init__(self, facts: Facts, core: Core) -> None:
         cone = build_cone(facts, np.frexp(core.scale)[1] - 1, None, is_round=True)
@@ -46,6 +46,8 @@ class Inside:
         self._level = None if not found else next(iter(found.values())) @ core.basis
         p = facts.dimension
         self._balls = []
+        self.is_round = all(dual_exponent(ball, p) is not None for ball, _ in own_lengths(facts))
+        """False if s ≥ ‖a‖* is not asked for some ball: no cone of the solver's has its shape."""
         for ball, fact in own_lengths(facts):
             shape = dual_exponent(ball, p)
             if shape is not None:

@@ -6,7 +6,6 @@ import copy
 import threading
 import time
 from collections.abc import Mapping
-from dataclasses import replace
 from fractions import Fraction
 from typing import Any, final
 
@@ -14,13 +13,13 @@ import numpy as np
 
 from overexplain.errors import CertificateInvalid, InvalidInput, SolverFailed
 from overexplain.geometry.arrays import FloatArray
-from overexplain.knowledge.answers import answers_of, exact, written_form
+from overexplain.knowledge.answers import answers_of, written_form
 from overexplain.knowledge.cases import CaseSettler
 from overexplain.knowledge.certificates import Certificate, Disagreement
 from overexplain.knowledge.certificates import Model as ProofModel
-from overexplain.knowledge.checker import Answer, Lemma, check_certificate
+from overexplain.knowledge.checker import Answer, Lemma
 from overexplain.knowledge.conflict import raise_by_cases, raise_conflict, settler_of
-from overexplain.knowledge.evidence import Finder
+from overexplain.knowledge.evidence import Finder, with_lengths
 from overexplain.knowledge.facts import LEVELS, Robust, no_facts, read_facts
 from overexplain.knowledge.pool import Pool
 from overexplain.knowledge.region import Region
@@ -29,7 +28,6 @@ from overexplain.knowledge.screens import Screens
 from overexplain.knowledge.settle import UNDECIDED, Settled, Settler
 from overexplain.knowledge.sides import Labelled, Sides, find_sides
 from overexplain.knowledge.verdicts import Verdict
-from overexplain.knowledge.witnesses import check_witness
 from overexplain.log.querylog import QueryLog
 
 PATIENCE = 60.0
@@ -74,8 +72,15 @@ class Known:
             return
         self.region = Region(self.facts)
         # Labels alone: an interior that the gauge proved is a model that fits. Otherwise the exact step has to find one.
-        if not (self.facts.is_linear and self.region.gauge is not None):
+        if not self._is_shown_by_labels:
             self.settler()
+
+    @property
+    def _is_shown_by_labels(self) -> bool:
+        """True if the log has labels alone, and the gauge proved an interior: a model that fits."""
+        return (
+            not self.facts.explained and not self.facts.unsided and self.region is not None and bool(self.region.gauge)
+        )
 
     def prepared(self) -> Known:
         """The same, with nothing that points taught it: what is found out from here on depends on the log and the points alone."""
@@ -183,7 +188,7 @@ class Known:
     @property
     def is_consistent(self) -> bool:
         """True if a model that fits every answer is known: the gauge's interior for labels, else one that the checker accepted."""
-        if self.region is None or (self.facts.is_linear and not self.facts.unsided and self.region.gauge is not None):
+        if self.region is None or self._is_shown_by_labels:
             return True
         return self.settler().centre is not None
 
@@ -245,21 +250,7 @@ class Known:
                 lemmas=self._lemmas(rows), assumed=self.sides.assumed, tolerance=self.tolerance,
                 branches=settled.branches,
             )  # fmt: skip
-        return self._with_lengths(proof)
-
-    def _with_lengths(self, proof: Certificate | Disagreement) -> Certificate | Disagreement:
-        """The proof with the evidence for lengths that the checker cannot find by itself."""
-        find = Finder()
-        if isinstance(proof, Certificate):
-            point = None if proof.point is None else exact(np.array(proof.point))
-            check_certificate(
-                self.answers, proof.terms, point, int(proof.verdict or 1), reverse=proof.reverse, lemmas=proof.lemmas,
-                assumed=proof.assumed, lengths=find, branches=proof.branches,
-            )  # fmt: skip
-        else:
-            for model in (proof.yes, proof.no):
-                check_witness(self.answers, model.normal, model.offset, assumed=proof.assumed, lengths=find)
-        return replace(proof, lengths=find.lengths)
+        return with_lengths(self.answers, proof)
 
     def _lemmas(self, rows: set[int | None]) -> list[Lemma]:
         """The lemmas that some rows rest on, in order."""

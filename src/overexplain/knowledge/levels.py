@@ -95,6 +95,7 @@ def _lengths(
 ) -> Levels | None:
     """The lengths of optimal steps within the tolerance of w, by the kind of norm."""
     kind = spec["norm"] if isinstance(spec, dict) else "lq"
+    near: Near | None = None
     if kind == "weighted":
         return _lengths(spec["base"], weighted(spec, w), weighted(dual_spec(spec), a), size, tolerance, evidence)
     if kind == "lq" and exponent(spec) is None:
@@ -111,8 +112,6 @@ def _lengths(
         near = _polyhedral(spec, w, a, evidence)
     elif kind == "facets":
         near = _facets(spec, w, a, evidence)
-    else:
-        near = None
     if near is None or near.off > tolerance:
         return None
     return _levels(near.length - (tolerance - near.off), near.length + (tolerance - near.off))

@@ -127,10 +127,15 @@ class Opponents:
 
     def against(self, target: FloatArray) -> FloatArray | None:
         """The model of the convex set that says the most against a claim; None if none is found."""
+        inside = self.strict.inside
         try:
-            if self.strict.inside.applies:
-                return unit(self.strict.inside.least(target))
+            if inside.applies and inside.is_round:
+                return unit(inside.least(target))
             return unit(self._program.solve(target).model)
+        except SolverFailed:
+            pass
+        try:  # of a larger set, without s ≥ ‖a‖*: it may leave open what is certain, but not the other way round
+            return unit(inside.least(target)) if inside.applies and not inside.is_round else None
         except SolverFailed:
             return None
 

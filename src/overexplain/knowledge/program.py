@@ -13,8 +13,9 @@ Hölder terms together (`conic`).
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
+from fractions import Fraction
 from typing import Any, final
 
 import numpy as np
@@ -25,7 +26,7 @@ from overexplain.geometry.norm import Norm
 from overexplain.knowledge.chords import Box, Chord, root_box, root_chords, unit_of
 from overexplain.knowledge.conic import Conic, Prepared
 from overexplain.knowledge.facts import Facts, Flips, OffPlane, OnPlane, OnSide, Secret, Steepest, is_euclidean
-from overexplain.knowledge.rational_norms import exponent_and_weights, gradient_of, orthogonal
+from overexplain.knowledge.rational_norms import exponent_and_weights, gradient_of, is_flat, orthogonal
 
 PENALTY = 2.0**20
 """What a shortfall of β costs: the largest t_n a model may have beside the smallest, 1."""
@@ -89,7 +90,8 @@ class Program:
         self.chords: list[Chord] = [] if self.box is None else root_chords(facts, self.box)
         self._labels = facts.queries()
         self._columns = Columns()
-        self._directions: set[tuple[int, bytes]] = set()
+        self._directions: set[tuple[int, bytes | tuple[Fraction, ...]]] = set()
+        self._exact: dict[int, tuple[Fraction, ...]] = {}
         for fact in facts.explained:
             self._add_fact(fact)
         for number in range(len(self.chords)):
@@ -98,7 +100,7 @@ class Program:
         own = [
             v
             for v, key in zip(self._columns.vectors, self._columns.keys, strict=True)
-            if key.fact not in ("ray", "chord")
+            if key.fact not in ("ray", "chord", "entry")
         ]
         self.exponents = column_exponents(np.vstack([self._labels, *[vector[None, :] for vector in own]]))
         for number in range(len(self.norms)):
@@ -140,15 +142,21 @@ class Program:
         labels = len(self._labels)
         return self._labels[column] if column < labels else self._columns.vectors[column - labels]
 
+    def direction(self, column: int) -> Sequence[float | Fraction]:
+        """The vector of a Hölder column, without rounding."""
+        return self._exact.get(column) or self.vector(column)[:-1].tolist()
+
     def __len__(self) -> int:
         return len(self._labels) + len(self._columns.keys)
 
-    def add_direction(self, number: int, u: FloatArray) -> bool:
-        """A Hölder column for the given distance; False if it is there already."""
-        known = (number, u.tobytes())
+    def add_direction(self, number: int, u: FloatArray, exact: tuple[Fraction, ...] | None = None) -> bool:
+        """A Hölder column for the given distance; False if it is there already. `exact`: u before it was rounded."""
+        known = (number, u.tobytes() if exact is None else exact)
         if known in self._directions:
             return False
         self._directions.add(known)
+        if exact is not None:
+            self._exact[len(self)] = exact
         right = np.zeros(self.lengths_known)
         right[number] = -float(self.norms[number](u))
         self._add(np.append(u, 0.0), right, Key("hoelder", number=number))
@@ -362,7 +370,7 @@ class Program:
         """1 if a consistent model may keep the fact with room to spare, 0 if it is an equality, or as good as one."""
         if key.number is None:
             return 0.0 if key.fact == "plane" else 1.0
-        if key.fact in ("hoelder", "ray"):
+        if key.fact in ("hoelder", "ray", "entry"):
             return 0.0
         fact = next((f for f in self.facts.explained if isinstance(f, Steepest) and f.row == key.row), None)
         return 1.0 if fact is None or fact.tolerance > 1e-7 * fact.length else 0.0
@@ -391,6 +399,10 @@ class Program:
             self._add(
                 -fact.side * np.append(fact.step, 0.0), owing(fact.steepness), Key("steepest", fact.row, 1, number)
             )
+            for index, sign, right_side in entries_of(fact):
+                vector = np.zeros(self.facts.dimension + 1)
+                vector[index] = sign * (1.0 if right_side is None else -fact.side * np.sign(fact.step[index]))
+                self._add(vector, owing(right_side or 0.0), Key("entry", fact.row, sign, number, index))
             if fact.tolerance == 0 and is_euclidean(fact.norm):
                 for index, level in orthogonal(gradient_of(fact.norm, fact.exact_step)):
                     direction = np.array([float(v) for v in level])
@@ -444,6 +456,25 @@ class Program:
         self._columns.vectors.append(vector)
         self._columns.rights.append(right)
         self._columns.keys.append(key)
+
+
+def entries_of(fact: Steepest) -> Iterator[tuple[int, int, float | None]]:
+    """(index, sign, right side) of what a step under ℓ1 or ℓ∞ says of entries of a, beyond rounding, that its length does not.
+
+    A right side of None: ±a_i ≥ 0. Otherwise the sign is the step's own.
+    """
+    if fact.tolerance == 0 or not is_flat(fact.norm):
+        return
+    q, weights = exponent_and_weights(fact.norm, len(fact.step))
+    moved = [w * abs(v) for w, v in zip(weights, fact.exact_step, strict=True)]
+    tolerance, is_loose = Fraction(fact.tolerance), fact.tolerance > THIN * fact.length
+    far = [i for i, size in enumerate(moved) if size > tolerance]
+    if q == 1:
+        yield from ((i, 1, float(weights[i])) for i in far if is_loose or len(far) > 1)
+        return
+    still = [i for i, size in enumerate(moved) if size < max(moved) - 2 * tolerance]
+    yield from ((i, sign, None) for i in still for sign in (1, -1))
+    yield from ((i, 1, 0.0) for i in far if is_loose and i not in still)
 
 
 def column_exponents(vectors: FloatArray) -> IntArray:

@@ -87,6 +87,8 @@ def _share(term: Term, label: int | None, norm: Any, is_robust: bool) -> tuple[F
             return -y * term.weight, ("", f" · explanation of row {term.row}")
         case "steepest":
             return -y * term.weight, ("", f" · step of row {term.row}")
+        case "entry":
+            return -y * term.weight, ("", f" · entry {term.index} of the step of row {term.row}")
         case "ray":
             return term.weight * _largest(term), ("rest ", f" (level with the step of row {term.row})")
         case "chord":

@@ -123,16 +123,18 @@ class Region:
         spill = rounded
         if core.equalities:
             lengths = self.cone.lengths()
-            widths = []
-            for equality in core.equalities:
-                longest = lengths[equality.number]
-                if np.isnan(longest).any():
-                    return None
-                widths.append(
-                    equality.width * float(np.abs(longest) @ extent)
-                    + 8 * UNIT_ROUNDOFF * float(np.abs(equality.row) @ extent)
-                )
-            spill = rounded + 2 * np.abs(core.lift) @ np.array(widths)
+            if any(np.isnan(lengths[equality.number]).any() for equality in core.equalities):
+                return None
+            most = [float(np.abs(longest) @ extent) for longest in lengths]  # of t, on the core itself
+            widths = [
+                equality.width * most[equality.number] + 8 * UNIT_ROUNDOFF * float(np.abs(equality.row) @ extent)
+                for equality in core.equalities
+            ]
+            off = np.abs(core.lift) @ np.array(widths)
+            for number in {equality.number for equality in core.equalities}:
+                if not float(np.abs(lengths[number][:-1]) @ off[:-1]) <= most[number] / 2:
+                    return None  # t may be more than twice that off the core (docs/theory/gauge.md, Corollary 9)
+            spill = rounded + 2 * off
         room = -(self.cone.rows @ (core.basis @ self.gauge.centre))
         cost = np.abs(self.cone.rows) @ spill
         kept = self._kept

@@ -1,9 +1,10 @@
 """Robust points that the convex set leaves open, decided by cases: is there a model with s ≤ ‖a‖* against the claim?
 
 ‖a‖* ≥ s is the one constraint that is not convex. In a box around a its chords take its place; where they leave a model against the
-claim the box is cut in two, at the entry where chord and power differ most. Where ‖a‖* is a maximum over corners (robustness ℓ1)
-each corner is a case. Every case is one linear program, whose weights are its proof; first the box is made as small as the denial
-of the claim allows, which often leaves nothing to cut. What comes out is a proof in rationals, a model beyond, or neither in time.
+claim the box is cut in two, at the entry where chord and power differ most. Where ‖a‖* is a maximum over a few corners (robustness
+ℓ1, or polyhedral) each corner is a case. Every case is one linear program, whose weights are its proof; first the box is made as
+small as the denial of the claim allows, which often leaves nothing to cut. What comes out is a proof in rationals, a model beyond,
+or neither in time.
 """
 
 from __future__ import annotations
@@ -19,9 +20,12 @@ import numpy as np
 from overexplain.errors import SolverFailed
 from overexplain.geometry.arrays import FloatArray
 from overexplain.geometry.hyperplane import YES
+from overexplain.geometry.polyhedral import Polyhedral
+from overexplain.knowledge.branches import MOST_CORNERS
 from overexplain.knowledge.checker import Bound, Branch, Branched, Context, Fact, Term
-from overexplain.knowledge.chords import Box, Chord, dual_exponent, make_chord, unit_of
+from overexplain.knowledge.chords import Box, Chord, corner_chords, dual_exponent, make_chord, unit_of
 from overexplain.knowledge.conic import Conic
+from overexplain.knowledge.enclosures import corners_of
 from overexplain.knowledge.exact import ONE
 from overexplain.knowledge.facts import Facts, Secret
 from overexplain.knowledge.inside import ROOM
@@ -98,8 +102,7 @@ class Search:
         self._balls = {ball: fact.row for ball, fact in own_lengths(facts)}
         unit = unit_of(facts)
         self._conic: Conic | None = None
-        shapes = [dual_exponent(ball, facts.dimension) for ball in self._balls]
-        if unit is None or program.conic is None or not self._balls or None in shapes:
+        if unit is None or program.conic is None or not self._balls:
             return
         conic = program.conic.without([facts.norms.index(ball) for ball in self._balls])
         if conic.is_linear and conic.unit == unit:
@@ -114,7 +117,7 @@ class Search:
 
     @property
     def applies(self) -> bool:
-        """True if the log is one for it: weighted ℓq balls, steps under a distance with a polyhedral ball."""
+        """True if the log is one for it: steps under a distance with a polyhedral ball."""
         return self._conic is not None
 
     def decide(self, x: FloatArray, point: Exact, sign: int, deadline: float | None) -> Outcome:
@@ -170,10 +173,11 @@ class Search:
             against = () if context.denied is None else (Term("denied", ONE),)
             return None if terms is None else Branch((*against, *terms), tuple(bounds))
         parts: list[Branch] = []
+        corners = [] if node.corner is None else self._corners(node.corner)
         for n, part in enumerate(node.parts):
             there = context
             if node.corner is not None:
-                there = replace(context, corner=self._corner(node.corner, n)[1])
+                there = replace(context, corner=corners[n][1])
             elif node.index is not None:
                 value = Fraction(node.value)
                 there = context.tightened(node.index, (-1, 1)[n], (-value, value)[n])
@@ -190,17 +194,12 @@ class Search:
         terms = self._maker.balanced(draft.solution, target, context, extra)
         return None if terms is None else [*terms, *extra]
 
-    def _corner(self, row: int, n: int) -> tuple[FloatArray, Fact]:
-        """The n-th corner d of a ball, and a·d ≥ s as the checker states it."""
+    def _corners(self, row: int) -> list[tuple[FloatArray, Fact]]:
+        """The corners d of a ball, and a·d ≥ s as the checker states it, in the checker's order."""
         ball = next(fact.ball for fact in self._facts.off_plane if fact.row == row)
         assert not isinstance(ball, Secret)
-        shape = dual_exponent(ball, self._facts.dimension)
-        assert shape is not None
-        p = self._facts.dimension
-        weights = [Fraction(float(v)) for v in shape[1]]
-        d = [Fraction(0)] * (p + 1)
-        d[n // 2] = (-1 if n % 2 else 1) / weights[n // 2]
-        return np.array([float(v) for v in d]), Fact(d, ((ball.spec, ONE),))
+        corners = [[*d, Fraction(0)] for d in corners_of(ball.spec, self._facts.dimension)]
+        return [(np.array([float(v) for v in d]), Fact(d, ((ball.spec, ONE),))) for d in corners]
 
 
 @final
@@ -217,7 +216,7 @@ class _Run:
     def whole(self) -> Node:
         """The tree of all cases, every one closed; SolverFailed if that takes too long."""
         node = Node(self.search._box)
-        flat = [n for n, shape in self.shapes.items() if shape is not None and np.isinf(shape[0])]
+        flat = [n for n in self.norms if self._is_flat(n)]
         if not self._try(node, ()):
             if not flat:
                 self._narrow(node, ())
@@ -226,13 +225,19 @@ class _Run:
             self._split(node, (), flat[:1])
         return node
 
+    def _is_flat(self, number: int) -> bool:
+        """True if ‖a‖* is a maximum over corners few enough for a case each."""
+        norm, shape = self.search._facts.norms[number], self.shapes[number]
+        if shape is None:
+            return isinstance(norm, Polyhedral) and len(norm.vertices) <= MOST_CORNERS
+        return bool(np.isinf(shape[0]))
+
     def _split(self, node: Node, above: tuple[tuple[FloatArray, FloatArray, Term], ...], flat: list[int]) -> None:
         """Cut an open case in two, or into the corners of a ball, until all are closed."""
         if flat:
             number = flat[0]
             node.corner = self.norms[number]
-            for n in range(2 * self.search._facts.dimension):
-                d, _ = self.search._corner(node.corner, n)
+            for d, _ in self.search._corners(node.corner):
                 right = np.zeros(self.search._lengths)
                 right[number] = 1.0
                 part = Node(node.box)
@@ -286,9 +291,10 @@ class _Run:
         """The chords of a box, tangent at the given values of s and at the largest it can have there."""
         found: list[Chord | None] = []
         for number, row in self.norms.items():
-            shape = self.shapes[number]
-            assert shape is not None
-            facts = self.search._facts
+            shape, facts = self.shapes[number], self.search._facts
+            if shape is None:
+                found += [*corner_chords(facts, row, number, box), make_chord(facts, row, number, box, 1.0)]
+                continue
             powers: list[tuple[float, float | None]] = [(shape[0], None)]
             if np.isfinite(shape[0]) and shape[0] > 1:
                 powers += [(shape[0], at) for at in lengths.get(number, ())]
@@ -328,10 +334,8 @@ class _Run:
         """True if a tangent at the model's s would cut it off; it is added."""
         added = False
         for number, at in touched.items():
-            shape = self.shapes[number]
-            assert shape is not None
-            s = float(lengths[number])
-            if np.isinf(shape[0]) or shape[0] == 1 or s <= 0 or any(abs(s - v) < 1e-6 * v for v in at):
+            shape, s = self.shapes[number], float(lengths[number])
+            if shape is None or np.isinf(shape[0]) or shape[0] == 1 or s <= 0 or any(abs(s - v) < 1e-6 * v for v in at):
                 continue
             chord = make_chord(self.search._facts, self.norms[number], number, box, shape[0], s)
             if chord is not None and chord.delta * s > chord.gamma + chord.slopes @ model[:-1] + 1e-9:
@@ -372,16 +376,18 @@ class _Run:
         model, _ = self._last
         a = model[:-1]
         gaps = np.zeros(len(a))
-        for shape in self.shapes.values():
-            assert shape is not None
-            r, e = shape
-            k = min(r, 1e6)
-            if np.isinf(r):
+        wide = np.maximum(box.high - box.low, 1e-300)
+        share = np.clip((a - box.low) / wide, 0.0, 1.0)
+        for number, shape in self.shapes.items():
+            if self._is_flat(number):
                 continue
-            low, high = np.abs(box.low / e) ** k, np.abs(box.high / e) ** k
-            wide = np.maximum(box.high - box.low, 1e-300)
-            share = np.clip((a - box.low) / wide, 0.0, 1.0)
-            gaps = np.maximum(gaps, (1 - share) * low + share * high - np.abs(a / e) ** k)
+            if shape is None:  # a convex function of one entry is off by at most this, wherever the others are
+                units = np.asarray(self.search._facts.norms[number].dual.units(len(a)))
+                gaps = np.maximum(gaps, (0.05 + share * (1 - share)) * wide * units)
+                continue
+            r, e = shape
+            low, high = np.abs(box.low / e) ** r, np.abs(box.high / e) ** r
+            gaps = np.maximum(gaps, (1 - share) * low + share * high - np.abs(a / e) ** r)
         gaps[box.high - box.low < 1e-9] = 0.0
         i = int(np.argmax(gaps))
         if gaps[i] <= 1e-12:

@@ -174,6 +174,8 @@ class Settler:
         try:
             z = self.program.middle()[0]
             for power in (0, 1, 3, 7):
+                if not z[:-1].any():
+                    return
                 z = least_squares(apart, z / np.linalg.norm(z[:-1]), args=(power,), max_nfev=100).x
                 exact = [Fraction(float(v)) for v in z]
                 yield exact[:-1], exact[-1]
@@ -201,6 +203,7 @@ class Settler:
         stages: list[Callable[[], Settled | None]] = [lambda: self._by_one_step(point, x)]
         if self.centre is None:  # irrational lengths and no tolerance: no model can be checked, a certificate can
             stages += [lambda: self._by_float(point, x, YES), lambda: self._by_float(point, x, NO)]
+            stages += [lambda: self._by_exact(point, YES), lambda: self._by_exact(point, NO)]
         else:
             sign = YES if says(self.centre, point) >= 0 else NO
             if suggest:
@@ -324,6 +327,8 @@ class Settler:
         """Settled by the program in rationals."""
         first = self.ties.find(point, sign)
         touching = self.ties.touching
+        if isinstance(first, tuple) and self.centre is None:
+            return None
         if isinstance(first, tuple):
             other = self._mixed(first, point, sign)
             return None if other is None else self._disagreement(point, sign, other)
@@ -335,7 +340,7 @@ class Settler:
         if self.proves(first, point, sign):
             return Settled(Verdict(sign), tuple(first))
         # Not strict: some consistent model has the point on its plane, and the prices of the program are one.
-        if sign in self.ties.strict:
+        if sign in self.ties.strict and self.centre is not None:
             for model in chain([touching], self.ties.leaning(point, sign)):
                 if model is None or says(model, point) != 0 or not self.keeps(model):
                     continue

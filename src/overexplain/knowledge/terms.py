@@ -44,7 +44,7 @@ class TermMaker:
                 continue
             if key.fact == "hoelder":
                 assert key.number is not None
-                _add_to(vectors, key.number, self.program.vector(column)[:-1].tolist(), weight)
+                _add_to(vectors, key.number, self.program.direction(column), weight)
             elif key.fact == "perspective":  # a plane, and a chord whose slopes a Hölder term takes away again
                 assert key.number is not None
                 plane, chord = self._perspective(key, weight)
@@ -216,7 +216,7 @@ class TermMaker:
         if key.fact == "chord":
             return replace(chord_term(self.program.chords[key.chord]), weight=weight)
         if key.fact != "ray":
-            return Term(key.fact, weight, key.row, sign=key.sign)
+            return Term(key.fact, weight, key.row, sign=key.sign, index=key.index if key.fact == "entry" else None)
         step = next(f for f in self.program.facts.explained if isinstance(f, Steepest) and f.row == key.row)
         level = next(v for i, v in orthogonal(gradient_of(step.norm, step.exact_step)) if i == key.index)
         return Term("ray", weight, key.row, vector=tuple(key.sign * v for v in level))

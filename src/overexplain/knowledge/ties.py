@@ -157,6 +157,7 @@ class Ties:
             u = exact_maximizer(norm, model[0])
             if u is None or sum((a * v for a, v in zip(model[0], u[0], strict=True)), ZERO) <= u[1] * lengths[number]:
                 continue
-            if self.program.add_direction(number, -np.array([float(v) for v in u[0]])):
+            way = tuple(-v for v in u[0])  # (1/d of a weight d has no float64 of its own, as a rule)
+            if self.program.add_direction(number, np.array([float(v) for v in way]), way):
                 broken.append(len(self.program) - 1)
         return broken[:SMALL]

@@ -256,4 +256,4 @@ class _Model:
         spec = answer.distance
         while isinstance(spec, dict) and spec["norm"] == "weighted":
             spec = spec["base"]
-        return spec == "linf"
+        return isinstance(spec, str) and spec == "linf"

@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike
 
 from overexplain.errors import InvalidInput
 from overexplain.geometry.arrays import FloatArray, as_generator, as_rows
+from overexplain.geometry.domain import Domain
 from overexplain.geometry.mechanism import Mechanism
 from overexplain.geometry.norm import FLOAT64_ANSWER
 from overexplain.geometry.norms import Norm, l2, norm
@@ -50,14 +51,17 @@ class Rounded(Wrapper):
         if abs(decimals) > MOST_DECIMALS:
             raise InvalidInput(f"decimals must lie between -{MOST_DECIMALS} and {MOST_DECIMALS}, got {decimals}")
         self.decimals = int(decimals)
+        half = 0.5 * 10.0**-self.decimals
         if terms.distance is None:
-            own = replace(terms, slack=None)  # a tolerance has no unit without a distance
+            own = replace(
+                terms, slack=None, tolerance=half
+            )  # which has no unit without a distance: nothing is promised
         else:
             # The rounded decimal is itself rounded to float64: a millionth more covers that.
-            half = np.full(oracle.dimension, 0.5 * 10.0**-self.decimals * (1 + 2.0**-20))
-            own = replace(terms, tolerance=(terms.tolerance or 0.0) + float(terms.distance(half)))
+            off = float(terms.distance(np.full(oracle.dimension, half * (1 + 2.0**-20))))
+            own = replace(terms, tolerance=(terms.tolerance or 0.0) + off)
             if decimals < 0 and terms.domain is not None and len(terms.domain.continuous) < oracle.dimension:
-                own = replace(own, slack=None)  # whole numbers were rounded, too: the optimum had others
+                own = replace(own, distance=None, slack=None)  # whole numbers were rounded, too: nothing is promised
         super().__init__(oracle, own if published is None else published)
 
     def explain(self, x: ArrayLike) -> Any:
@@ -81,6 +85,8 @@ class Noisy(Wrapper):
     def __init__(self, oracle: Oracle, scale: float, *, rng: Rng = None, published: Mechanism | None = None) -> None:
         own = _flips(terms_of(oracle, "Noisy"))
         self.scale = not_negative(scale, "scale")
+        if self.scale:  # noise has no bound: nothing is promised
+            own = replace(own, distance=None, tolerance=self.scale)
         self._rng = as_generator(rng)
         super().__init__(oracle, own if published is None else published)
 
@@ -163,7 +169,7 @@ class Overshoot(Wrapper):
         self.amount, self.law, self._rng = not_negative(amount, "amount"), law, as_generator(rng)
         own = _flips(terms)
         if law == "constant" and terms.distance is not None and terms.slack == 0:
-            own = replace(terms, robustness=None, radius=None)
+            own = replace(terms, robustness=None, radius=None, domain=_left(terms.domain))
         super().__init__(oracle, own if published is None else published)
 
     def explain(self, x: ArrayLike) -> Any:
@@ -285,8 +291,13 @@ class SwitchingNorm(Wrapper):
 
 
 def _flips(terms: Mechanism) -> Mechanism:
-    """What is left of the terms if answers only flip the label."""
-    return Mechanism(terms.distance, slack=None, domain=terms.domain)
+    """What is left of the terms if answers were moved after they were chosen, and only flip the label."""
+    return Mechanism(terms.distance, slack=None, domain=_left(terms.domain))
+
+
+def _left(domain: Domain | None) -> Domain | None:
+    """The domain of answers that were moved after they were chosen from `domain`: they keep none of its limits."""
+    return None if domain is None else Domain(domain.dimension)
 
 
 def _outward(oracle: Oracle, questions: FloatArray, answers: FloatArray) -> FloatArray:

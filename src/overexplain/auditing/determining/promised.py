@@ -67,7 +67,7 @@ class Promised:
             self._row(-fact.side * np.append(fact.step, 0.0), fact.steepness, fact.norm)
         elif isinstance(fact, Flips):
             own, across = (np.append(point, -1.0) for point in (fact.point, fact.explanation))
-            self._row(fact.side * (fact.share * own - across), 0.0, None)
+            self._row(fact.side * (fact.share * own - across), -fact.tolerance, fact.norm)
         else:
             self._row(fact.behind, -fact.tolerance, fact.norm, fact.radius, fact.ball)
             if fact.tight:

@@ -131,7 +131,7 @@ class Reading:
         across = {
             (fact.explanation + 0.0).tobytes()
             for fact in self.facts.explained
-            if isinstance(fact, Flips) and fact.side == NO and fact.share == 0
+            if isinstance(fact, Flips) and fact.side == NO and not fact.share and not fact.tolerance
         }
         return np.array([YES if (x + 0.0).tobytes() in across else OPEN for x in points], dtype=np.int8)
 

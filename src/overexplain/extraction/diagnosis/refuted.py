@@ -25,8 +25,11 @@ def refuted_terms(
     grid: Grid,
     slack: float | None,
 ) -> tuple[str, ...]:
-    """One sentence for every declared term that cannot be true."""
-    if declared is None:
+    """One sentence for every declared term that cannot be true; none about answers chosen from a domain.
+
+    There the best answer may be long, lie behind the plane, and move features one at a time, in whole steps.
+    """
+    if declared is None or declared.domain is not None:
         return ()
     sentences = []
     if declared.distance is not None and steps.moves.shape[1] > 1 and len(steps.telling) >= 3:
