@@ -175,9 +175,11 @@ def honest_log(
     log = ox.QueryLog()
     count = int(rng.integers(1, p + 2)) if explained is None else explained
     made, published = terms_of(str(rng.choice(kinds)), rng, p, small, names)
+    first = {published: made}
     for _ in range(count):
         if rng.random() < 0.15:
             made, published = terms_of(str(rng.choice(kinds)), rng, p, small, names)
+            made = first.setdefault(published, made)  # a secret radius is one for all rows with the same terms
         label: Any = None if rng.random() < unlabelled else 1
         if small and published.is_plain and published.slack == 0 and not published.tolerance and rng.random() < 0.5:
             # Optima in dyadic numbers, exactly.
