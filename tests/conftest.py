@@ -8,7 +8,7 @@ import signal
 import pytest
 from hypothesis import HealthCheck, settings
 
-# Machines are shared and noisy: no deadline. The same examples everywhere, so that a red run can be repeated; `make soak`
+# Machines are shared and noisy: no deadline. The same examples everywhere, so that a red run can be repeated; `make soak-tests`
 # (SOAK=n) tries n times as many, new ones every time.
 SOAK = int(os.environ.get("SOAK", "0"))
 settings.register_profile(

@@ -18,7 +18,7 @@ SMOOTH = tuple(name for name in NORMS if "lp" in name or "l2" in name or name ==
 
 
 def examples(count: int) -> settings:
-    """Try half of `count` examples, but no fewer than 15 if `count` has them; SOAK times `count` in `make soak`."""
+    """Try half of `count` examples, but no fewer than 15 if `count` has them; SOAK times `count` in `make soak-tests`."""
     soak = int(os.environ.get("SOAK", "0"))
     return settings(max_examples=count * soak if soak else max(min(count, 15), count // 2))
 

@@ -36,7 +36,8 @@ def near(made: Honest) -> np.ndarray:
 def case(seed: int, tally: Tally) -> None:
     rng = np.random.default_rng([seed, 7])
     mode, norm = MODES[seed % 4], NORMS[seed // 4 % len(NORMS)]
-    made = honest_log(seed, [mode], 3, 0.1, [norm], labels=1, explained=int(rng.integers(1, 5)))
+    most = 2 if norm in ("polyhedral", "facets") and mode != "plain" else 3
+    made = honest_log(seed, [mode], most, 0.1, [norm], labels=1, explained=int(rng.integers(1, 5)))
     known = Definition(made.log)
     knowledge = opened(seed, tally, made, known)
     if knowledge is None or not known.judge(*made.model):

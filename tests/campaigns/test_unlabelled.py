@@ -18,7 +18,13 @@ def case(seed: int, tally: Tally) -> None:
     rng = np.random.default_rng([seed, 5])
     flat = bool(rng.random() < 0.4)
     made = honest_log(
-        seed, KINDS, 2 if flat else 3, unlabelled=1.0, labels=0, on_plane=0.5, **({"names": SIMPLE} if flat else {})
+        seed,
+        KINDS,
+        2 if flat or rng.random() < 0.6 else 3,
+        unlabelled=1.0,
+        labels=0,
+        on_plane=0.5,
+        **({"names": SIMPLE} if flat else {}),
     )
     known = Definition(made.log)
     knowledge = opened(seed, tally, made, known)

@@ -25,7 +25,7 @@ from overexplain.knowledge.checker import check_witness
 from overexplain.knowledge.evidence import Finder
 
 GOAL = "models checked"
-POINTS = 6
+POINTS = 12
 
 
 def case(seed: int, tally: Tally) -> None:
@@ -65,7 +65,7 @@ def _mutants(
     """Models a little off, between two others, or any: what the checker accepts must be consistent."""
     answers, find = answers_of(log), Finder()
     p = len(log.points[0])
-    for _ in range(4):
+    for _ in range(8):
         if models and rng.random() < 0.8:
             a, b = models[int(rng.integers(len(models)))]
             a = list(a)

@@ -30,7 +30,7 @@ QUESTIONS = 6
 
 POINTS = ("before intent", "after intent", "after send", "after reply", "before commit", "after answer")
 RANDOM_KILLS = 40 * max(1, int(os.environ.get("SOAK", "0")))
-"""For each kind of endpoint; `make soak` has more."""
+"""For each kind of endpoint; `make soak-tests` has more."""
 
 
 @dataclass
