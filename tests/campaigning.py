@@ -21,7 +21,7 @@ import dyadic
 import overexplain as ox
 from conftest import SOAK
 from definition import Definition, Model, exact
-from exact_balls import dot
+from exact_balls import ZERO, Surd, ball_of, compare, dot
 from overexplain.errors import InconsistentLog
 from strategies import NORMS, make_norm
 
@@ -237,6 +237,22 @@ def denied(verdict: int, model: Model, q: Sequence[float], opposite: Sequence[fl
     if opposite is not None:
         yes = yes == (says(model, opposite) >= 0)
     return yes != (verdict == ox.Verdict.YES)
+
+
+def holds(fact: Any, model: Model, reach: Fraction, p: int) -> bool:
+    """False if a fact of the checker is certainly false of the model."""
+    value = dot(fact.left, (*model[0], model[1]))
+    least = ZERO
+    for length, factor in fact.rights:
+        if isinstance(length, dict) and length["norm"] == "secret":
+            least += factor * reach
+            continue
+        low, high = ball_of(length, p).dual(model[0])
+        if len(fact.rights) == 1:  # exactly, where it can be
+            end = low if factor > 0 else high
+            return compare(Surd(value), Surd(factor * end.q, factor * abs(factor) * end.r)) >= 0
+        least += factor * (low.bounds()[0] if factor > 0 else high.bounds()[1])
+    return value > 0 if fact.is_strict and not fact.rights else value >= least
 
 
 def shown(log: ox.QueryLog) -> str:
