@@ -91,7 +91,9 @@ def cone(rows: Sequence[Given], sides: Sequence[int], dimension: int) -> Cone:
     for row, y in zip(rows, sides, strict=True):
         own = [*row.point, Fraction(-1)]
         if y:
-            (closed if y > 0 else strict).append([-y * v for v in own])
+            # An exact answer of an unknown distance that moved was asked about a point off the plane.
+            is_strict = y < 0 or (row.kind == "plane" and any(row.step))
+            (strict if is_strict else closed).append([-y * v for v in own])
         if row.kind is None:
             continue
         across = [*row.image, Fraction(-1)]

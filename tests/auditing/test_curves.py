@@ -59,7 +59,7 @@ def breast_cancer():
 EXACT = ["labels", "l1", "linf", "l2", "lp:1.5", "l1; robust=l2:0.1", "l2; robust=l2:0.1", "linf; robust=l1:0.2"]
 
 
-BENT = ["l1; robust=l2:0.1", "l2; suboptimal:0.2", "l2; rounded:1"]
+BENT = ["l1; robust=l2:0.1", "l2; suboptimal:0.2", "l2; rounded:1", "l1; rounded:1"]
 INEXACT = ["l1; suboptimal:0.2", "l2; suboptimal:0.2", "l1; rounded:1", "linf; rounded:1", "l2; rounded:1"]
 
 

@@ -329,6 +329,7 @@ def test_the_checker_imports_the_standard_library_and_nothing_of_an_engine() -> 
         "decimal",
         "fractions",
         "functools",
+        "itertools",
         "math",
         "operator",
         "typing",

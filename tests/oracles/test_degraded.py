@@ -129,9 +129,16 @@ def test_rounded_publishes_a_tolerance_that_holds(decimals: int) -> None:
     assert twice == pytest.approx(np.sqrt(P) * (0.05 + 0.5 * 10.0**-decimals), rel=2e-6)
 
 
-def test_rounded_without_a_distance_promises_only_the_label() -> None:
+def test_rounded_without_a_distance_promises_nothing() -> None:
+    """A tolerance has no unit there, and rounding may take an answer back over the plane."""
     service = Rounded(SwitchingNorm(exact(), ["l1", "l2"], rng=0), 2)
-    assert service.mechanism == ox.Mechanism(None, slack=None)
+    assert service.mechanism == ox.Mechanism(None, tolerance=0.005, slack=None)
+    plane = ox.Hyperplane([2.0, 0.0], 0.5)
+    service = Rounded(Immutable(ox.ModelOracle(plane, "l1"), [1]), 1)
+    log = ox.QueryLog(mechanism=service.mechanism)
+    log.add_explanation([-1.0, -2.0], service.explain([-1.0, -2.0]), label=-1)
+    assert plane.labels(log.explanations).tolist() == [-1]
+    assert ox.Knowledge(log).certify(log.explanations).codes.tolist() == [0]
 
 
 def test_float32_keeps_24_bits_and_the_terms() -> None:
@@ -410,7 +417,7 @@ def test_wrappers_go_around_one_another() -> None:
     assert np.array_equal(answers, np.round(answers, 2))
     assert np.isnan(service.explain(ROWS[MODEL.labels(ROWS) == ox.YES])).all()
     # No distance, so no unit for a tolerance.
-    assert service.mechanism == ox.Mechanism(None, slack=None, domain=ox.Domain(P))
+    assert service.mechanism == ox.Mechanism(None, tolerance=0.005, slack=None, domain=ox.Domain(P))
     assert OneSided(Rounded(exact("l2"), 2)).mechanism.tolerance == pytest.approx(0.005 * np.sqrt(P))
     assert service.wrapped.wrapped.wrapped.hyperplane == MODEL
     logged = ox.Recorded(ox.Budgeted(Flaky(Float32(Boxed(exact(), -9, 9)), 0.5, rng=0), 100))

@@ -51,6 +51,9 @@ MOST_LEAVES = 100_000
 MOST_CORNERS = 64
 """A chord looks at so many corners of a box: each takes a length in rationals."""
 
+FEW_CORNERS = 8
+"""At so many if the ball is given by its faces: the length of each takes evidence."""
+
 IN_BRANCHES = ("denied", "bound", "corner")
 """Facts that hold inside a branch only."""
 
@@ -197,7 +200,7 @@ def _at_corners(spec: Any, box: Sequence[Vector], slopes: Vector, evidence: Evid
         for ends, slope in zip(box, slopes, strict=True)
     ]
     dual = dual_spec(spec)
-    if prod(map(len, sides)) <= MOST_CORNERS:
+    if prod(map(len, sides)) <= (FEW_CORNERS if base["norm"] == "facets" else MOST_CORNERS):
         return max(upper(enclose(dual, corner, evidence)[1] - dot(slopes, corner)) for corner in product(*sides))
     middle = [(ends[0] + ends[1]) / 2 for ends in box]
     total = upper(enclose(dual, middle, evidence)[1] - dot(slopes, middle))

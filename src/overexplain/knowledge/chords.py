@@ -26,8 +26,8 @@ import numpy as np
 from overexplain.geometry.arrays import FloatArray
 from overexplain.geometry.norm import Norm
 from overexplain.geometry.norms import Weighted
-from overexplain.geometry.polyhedral import Polyhedral
-from overexplain.knowledge.branches import MOST_CORNERS
+from overexplain.geometry.polyhedral import Facets, Polyhedral
+from overexplain.knowledge.branches import FEW_CORNERS, MOST_CORNERS
 from overexplain.knowledge.facts import Facts, Secret, Steepest, is_euclidean, length_error
 from overexplain.knowledge.rational_norms import exponent_and_weights
 
@@ -168,7 +168,7 @@ def make_chord(facts: Facts, row: int, ball: int, box: Box, power: float, at: fl
         if power != 1:
             return None
         rough = 1 + _rounding(norm, facts.dimension)
-        shape = np.nan, 1 / (rough * np.asarray(norm.dual.units(facts.dimension)))
+        shape = np.nan, 1 / (rough * dual_units(norm, facts.dimension))
     r, e = shape
     low, high = box.low / e, box.high / e
     far = np.maximum(np.abs(low), np.abs(high))
@@ -189,7 +189,7 @@ def make_chord(facts: Facts, row: int, ball: int, box: Box, power: float, at: fl
 def corner_chords(facts: Facts, row: int, ball: int, box: Box) -> list[Chord]:
     """Chords of a norm that is no weighted ℓq by the corners of a box: a level one, and one that is fitted to them."""
     norm, p = facts.norms[ball], facts.dimension
-    units, far = np.asarray(norm.dual.units(p)), np.maximum(np.abs(box.low), np.abs(box.high))
+    units, far = dual_units(norm, p), np.maximum(np.abs(box.low), np.abs(box.high))
     chords: list[Chord] = []
     for slopes in (np.zeros(p), _fitted(norm, box, units)):
         if not chords or slopes.any():
@@ -199,10 +199,25 @@ def corner_chords(facts: Facts, row: int, ball: int, box: Box) -> list[Chord]:
     return chords
 
 
+@lru_cache(maxsize=64)
+def dual_units(norm: Norm, p: int) -> FloatArray:
+    """‖ε_i‖* of the unit vectors."""
+    return np.asarray(norm.dual.units(p))
+
+
 def _rounding(norm: Norm, p: int) -> float:
     """How far, relatively, a computed ‖a‖* may be off."""
-    inner = norm.norm if isinstance(norm, Weighted) else norm
-    return max(length_error(inner, p), norm.answer_rounding)
+    return max(length_error(_unweighted(norm), p), norm.answer_rounding)
+
+
+def _most_corners(norm: Norm) -> int:
+    return FEW_CORNERS if isinstance(_unweighted(norm), Facets) else MOST_CORNERS
+
+
+def _unweighted(norm: Norm) -> Norm:
+    while isinstance(norm, Weighted):
+        norm = norm.norm
+    return norm
 
 
 def _at_corners(norm: Norm, box: Box, slopes: FloatArray, units: FloatArray) -> float:
@@ -214,7 +229,7 @@ def _at_corners(norm: Norm, box: Box, slopes: FloatArray, units: FloatArray) -> 
         [low if -low > high else high] if norm.is_absolute and not slope else sorted({low, high})
         for low, high, slope in zip(box.low, box.high, slopes, strict=True)
     ]
-    if prod(map(len, ends)) <= MOST_CORNERS:
+    if prod(map(len, ends)) <= _most_corners(norm):
         corners = np.array(list(product(*ends)))
         return float((np.asarray(norm.dual(corners)) - corners @ slopes).max())
     middle = (box.low + box.high) / 2
@@ -225,7 +240,7 @@ def _fitted(norm: Norm, box: Box, units: FloatArray) -> FloatArray:
     """The slopes of the linear function nearest to ‖a‖* at the corners of a box; 0 if there are too many."""
     slopes = np.zeros(len(units))
     is_wide = box.high - box.low > 1e-9 * np.maximum(np.abs(box.low), np.abs(box.high))
-    if 2 ** int(is_wide.sum()) > MOST_CORNERS:
+    if 2 ** int(is_wide.sum()) > _most_corners(norm):
         return slopes
     ends = [[low, high] if wide else [high] for low, high, wide in zip(box.low, box.high, is_wide, strict=True)]
     corners = np.array(list(product(*ends)))

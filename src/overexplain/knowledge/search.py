@@ -23,7 +23,7 @@ from overexplain.geometry.hyperplane import YES
 from overexplain.geometry.polyhedral import Polyhedral
 from overexplain.knowledge.branches import MOST_CORNERS
 from overexplain.knowledge.checker import Bound, Branch, Branched, Context, Fact, Term
-from overexplain.knowledge.chords import Box, Chord, corner_chords, dual_exponent, make_chord, unit_of
+from overexplain.knowledge.chords import Box, Chord, corner_chords, dual_exponent, dual_units, make_chord, unit_of
 from overexplain.knowledge.conic import Conic
 from overexplain.knowledge.enclosures import corners_of
 from overexplain.knowledge.exact import ONE
@@ -382,7 +382,7 @@ class _Run:
             if self._is_flat(number):
                 continue
             if shape is None:  # a convex function of one entry is off by at most this, wherever the others are
-                units = np.asarray(self.search._facts.norms[number].dual.units(len(a)))
+                units = dual_units(self.search._facts.norms[number], len(a))
                 gaps = np.maximum(gaps, (0.05 + share * (1 - share)) * wide * units)
                 continue
             r, e = shape

@@ -73,7 +73,23 @@ class TermMaker:
 
     def fact(self, term: Term, context: Context | None = None) -> Fact:
         """What a term says here."""
-        return fact_of(self.answers, term, self.evidence, context=context or self.context)
+        context = context or self.context
+        if term.fact != "chord":
+            return fact_of(self.answers, term, self.evidence, context=context)
+        # A chord takes lengths in rationals, and a repair asks for it several times at the same place.
+        if self._chords.get(None) is not context:
+            self._chords.clear()
+            self._chords[None] = context
+        key = (term.row, term.vector, term.power, term.at)
+        if key not in self._chords:
+            self._chords[key] = fact_of(self.answers, term, self.evidence, context=context)
+        fact: Fact = self._chords[key]
+        return fact
+
+    @cached_property
+    def _chords(self) -> dict[Any, Any]:
+        """The facts of chords in the context that is under None."""
+        return {}
 
     def rights(self, fact: Fact) -> list[Fraction]:
         """The right side of a fact, one entry a length of the program."""

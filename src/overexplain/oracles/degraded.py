@@ -85,8 +85,6 @@ class Noisy(Wrapper):
     def __init__(self, oracle: Oracle, scale: float, *, rng: Rng = None, published: Mechanism | None = None) -> None:
         own = _flips(terms_of(oracle, "Noisy"))
         self.scale = not_negative(scale, "scale")
-        if self.scale:  # noise has no bound: nothing is promised
-            own = replace(own, distance=None, tolerance=self.scale)
         self._rng = as_generator(rng)
         super().__init__(oracle, own if published is None else published)
 

@@ -14,6 +14,7 @@ import numpy as np
 from overexplain.geometry.arrays import BoolArray, FloatArray
 from overexplain.geometry.norm import UNIT_ROUNDOFF, Norm
 from overexplain.knowledge.facts import Facts, Flips, OffPlane, OnPlane, OnSide, Secret, Steepest, lengths_in
+from overexplain.knowledge.settle import LOOSE
 
 
 def first_facts(facts: Facts, count: int) -> Facts:
@@ -52,6 +53,12 @@ class Promised:
         self._shares: list[FloatArray] = [np.zeros((len(facts.rows), len(self._lengths)))]
         for fact in facts.explained:
             self._add(fact)
+        off_plane = {fact.row for fact in facts.off_plane}
+        self._loose = [
+            fact
+            for fact in facts.explained
+            if isinstance(fact, Steepest) and fact.tolerance > LOOSE * fact.length and fact.row not in off_plane
+        ]
         self._matrix, self._weights = np.vstack(self._rows), np.vstack(self._shares)
         secrets = [i for i, length in enumerate(self._lengths) if isinstance(length, Secret)]
         self._secret = {i: self._weights[:, i] != 0 for i in secrets}
@@ -107,10 +114,16 @@ class Promised:
         return spare, sizes
 
     def kept_by(self, models: FloatArray) -> BoolArray:
-        """True for every model (row) that keeps all facts, but for the rounding of this very computation."""
+        """True for every model (row) that would have answered so, but for the rounding of this very computation.
+
+        It keeps all facts and, where a tolerance is more than rounding, its own answers are as near as was promised.
+        """
         spare, sizes = self.spares(models)
         rounding = 16 * (self._matrix.shape[1] + 8) * UNIT_ROUNDOFF
-        return np.asarray((spare >= -rounding * sizes).all(axis=1))
+        kept = np.asarray((spare >= -rounding * sizes).all(axis=1))
+        for k in np.flatnonzero(kept) if self._loose else ():
+            kept[k] = all(_answers(models[k], fact, 1e-9) for fact in self._loose)
+        return kept
 
     def slopes(self, model: FloatArray) -> FloatArray:
         """For each fact (row) how its spare changes with the model; a secret reach is taken to stay."""
@@ -123,3 +136,10 @@ class Promised:
     def at_length_one(self) -> tuple[FloatArray, FloatArray]:
         """(L, r) with L·(a, b) ≥ r for models whose lengths are all 1."""
         return self._matrix, np.asarray(self._weights.sum(axis=1))
+
+
+def _answers(model: FloatArray, fact: Steepest, rounding: float) -> bool:
+    """True if the model's own answer to the question of a step lies within its tolerance of what was answered."""
+    far = fact.side * float(model[:-1] @ fact.point - model[-1]) / float(fact.norm.dual(model[:-1]))
+    answer = fact.point - fact.side * far * np.asarray(fact.norm.maximizer(model[:-1]))
+    return float(fact.norm(fact.explanation - answer)) <= fact.tolerance * (1 + rounding)
