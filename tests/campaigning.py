@@ -83,6 +83,10 @@ def numbers(rng: np.random.Generator, shape: Any, small: bool) -> np.ndarray:
 
 
 def drawn_plane(rng: np.random.Generator, p: int, small: bool) -> ox.Hyperplane:
+    if small and rng.random() < 0.5:
+        return dyadic.model(
+            random.Random(int(rng.integers(2**31))), p
+        )  # its plane has points in small numbers, exactly
     normal = numbers(rng, p, small)
     if not normal.any():
         normal[rng.integers(p)] = 1.0
@@ -200,6 +204,30 @@ def honest_log(
         points = numbers(rng, (int(rng.integers(0, labels + 1)), p), small)
         if len(points):
             log.add_label(points, plane.labels(points))
+    return Honest(log, plane, rng)
+
+
+def asked_on_the_plane(seed: int) -> Honest:
+    """Few exact answers in small numbers, some to questions on the plane itself: these are Yes, whichever way round."""
+    rng = np.random.default_rng([seed, 6])
+    p = int(rng.integers(1, 3))
+    plane = ox.Hyperplane(rng.choice([-1.0, 1.0], p), float(rng.integers(-2, 3)))
+    log = ox.QueryLog()
+    norm = ox.norm(str(rng.choice(["l1", "linf"])))
+    for k in range(int(rng.integers(2, 4))):
+        radius = float(rng.integers(0, 3))
+        valid = bool(rng.random() < 0.3)
+        terms = ox.Mechanism(norm, norm if radius else None, radius, 0.0, None if valid else 0.0)
+        x = (
+            dyadic.on_plane(plane, random.Random(int(rng.integers(2**31))))
+            if k
+            else rng.integers(-4, 5, p).astype(float)
+        )
+        service = ox.ModelOracle(plane, ox.Mechanism(norm, norm, radius) if radius else ox.Mechanism(norm))
+        z = service.explain(x)
+        if valid:
+            z = z - int(plane.label(x)) * norm.maximizer(plane.normal)
+        log.add_explanation(x, z, None, terms)
     return Honest(log, plane, rng)
 
 
