@@ -24,7 +24,7 @@ from typing import final
 import numpy as np
 
 from overexplain.geometry.arrays import FloatArray
-from overexplain.geometry.norm import Norm
+from overexplain.geometry.norm import FLOAT64_ANSWER, Norm
 from overexplain.geometry.norms import Weighted
 from overexplain.geometry.polyhedral import Facets, Polyhedral
 from overexplain.knowledge.branches import FEW_CORNERS, MOST_CORNERS
@@ -60,7 +60,7 @@ class Box:
 
 def whole_box(norm: Norm, number: int, p: int) -> Box:
     """Hölder's box."""
-    units = norm.units(p)
+    units = norm.units(p) * (1 + _rounding(norm, p))
     return Box(number, -units, units)
 
 
@@ -95,6 +95,9 @@ def _shown(fact: Steepest, sign: int) -> tuple[FloatArray, FloatArray]:
     d = np.array([float(v) for v in weights])
     towards = -fact.side * sign * np.ones(p)  # e: sign·a_i = e·α_i
     gap = max(fact.length - fact.steepness, 0.0)
+    units, off = fact.norm.units(p), length_error(fact.norm, p)
+    if fact.norm.answer_rounding > FLOAT64_ANSWER:  # an ill-conditioned matrix: its products are less exact
+        off = max(off, fact.norm.answer_rounding)
     moved = d * np.abs(w)
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         if q == 1:
@@ -106,15 +109,15 @@ def _shown(fact: Steepest, sign: int) -> tuple[FloatArray, FloatArray]:
             values = np.where(kappas > 0, -gap * kappas, -d)
         elif is_euclidean(fact.norm):
             g = towards * np.asarray(fact.norm.gradient(w))
-            aside = np.sqrt(np.maximum(fact.norm.units(p) ** 2 - g**2, 0.0))
+            aside = np.sqrt(np.maximum(units**2 - g**2, 0.0))
             sine, cosine = fact.tolerance / fact.length, fact.steepness / fact.length
             kappas = np.minimum((np.abs(g) + aside / max(sine, 2.0**-80)) / fact.length, 2.0**80)
-            values = g * cosine - aside * sine - 1e-15
+            values = g * cosine - aside * sine
         else:
             found = _by_trial(fact.norm, tuple(w.tolist()), fact.length, fact.steepness, -fact.side * sign)
             kappas, values = (np.array(entries) for entries in found)
     usable = np.isfinite(kappas) & np.isfinite(values)
-    return np.where(usable, values, -np.inf), np.where(usable, kappas, 0.0)
+    return np.where(usable, values - off * units, -np.inf), np.where(usable, kappas, 0.0)
 
 
 @lru_cache(maxsize=256)  # a length may take a linear program, and the same few steps are asked for again and again
@@ -123,9 +126,9 @@ def _by_trial(
 ) -> tuple[list[float], list[float]]:
     """(κ, v) of any norm: the best κ among powers of two."""
     p, w = len(step), np.array(step)
-    kappas, values = np.zeros(p), -norm.units(p)
+    kappas, values, off = np.zeros(p), -norm.units(p), 1 + 2 * _rounding(norm, p)
     for kappa in np.ldexp(norm.units(p).max() / length, np.arange(-2, 40)):
-        found = kappa * steepness - norm(towards * np.eye(p) - kappa * w) * (1 + 1e-15 * p)
+        found = kappa * steepness - norm(towards * np.eye(p) - kappa * w) * off
         kappas, values = np.where(found > values, kappa, kappas), np.maximum(values, found)
     return kappas.tolist(), values.tolist()
 
