@@ -8,6 +8,7 @@ Where it refuses what the checker accepts, one of them is wrong, or it is strict
 
 from __future__ import annotations
 
+import importlib
 import subprocess
 import sys
 import tempfile
@@ -15,7 +16,6 @@ from collections import Counter
 from pathlib import Path
 
 import numpy as np
-import test_certificates as certificates
 
 import overexplain as ox
 from campaigning import PATIENCE, honest_log, queries
@@ -38,6 +38,7 @@ NAMES = (
 
 def compared(program: str, seed: int, folder: Path) -> Counter[tuple[str, str]]:
     """What both say about the proofs of one log and twelve mutants of each."""
+    mutated = importlib.import_module("test_certificates")._mutated
     rng = np.random.default_rng([seed, 3])
     made = honest_log(seed, most_features=2, unlabelled=[0.1, 1.0][seed % 3 == 0], names=NAMES)
     log, proofs = made.log, []
@@ -54,7 +55,7 @@ def compared(program: str, seed: int, folder: Path) -> Counter[tuple[str, str]]:
             proofs.append(proof)
             for _ in range(12):
                 try:
-                    proofs.append(certificates._mutated(rng, log, proof))
+                    proofs.append(mutated(rng, log, proof))
                 except (CertificateInvalid, ZeroDivisionError):
                     continue
     if not proofs:

@@ -103,4 +103,4 @@ def _is_secret(length: Any) -> bool:
 
 
 def test_facts_hold_by_definition() -> None:
-    assert campaign(case, 300).counts[GOAL] > 1000
+    assert campaign(case, 160).counts[GOAL] > 800
