@@ -21,7 +21,7 @@ import dyadic
 import overexplain as ox
 from conftest import SOAK
 from definition import Definition, Model, exact
-from exact_balls import dot
+from exact_balls import ZERO, Surd, ball_of, compare, dot
 from overexplain.errors import InconsistentLog
 from strategies import NORMS, make_norm
 
@@ -83,6 +83,10 @@ def numbers(rng: np.random.Generator, shape: Any, small: bool) -> np.ndarray:
 
 
 def drawn_plane(rng: np.random.Generator, p: int, small: bool) -> ox.Hyperplane:
+    if small and rng.random() < 0.5:
+        return dyadic.model(
+            random.Random(int(rng.integers(2**31))), p
+        )  # its plane has points in small numbers, exactly
     normal = numbers(rng, p, small)
     if not normal.any():
         normal[rng.integers(p)] = 1.0
@@ -203,6 +207,30 @@ def honest_log(
     return Honest(log, plane, rng)
 
 
+def asked_on_the_plane(seed: int) -> Honest:
+    """Few exact answers in small numbers, some to questions on the plane itself: these are Yes, whichever way round."""
+    rng = np.random.default_rng([seed, 6])
+    p = int(rng.integers(1, 3))
+    plane = ox.Hyperplane(rng.choice([-1.0, 1.0], p), float(rng.integers(-2, 3)))
+    log = ox.QueryLog()
+    norm = ox.norm(str(rng.choice(["l1", "linf"])))
+    for k in range(int(rng.integers(2, 4))):
+        radius = float(rng.integers(0, 3))
+        valid = bool(rng.random() < 0.3)
+        terms = ox.Mechanism(norm, norm if radius else None, radius, 0.0, None if valid else 0.0)
+        x = (
+            dyadic.on_plane(plane, random.Random(int(rng.integers(2**31))))
+            if k
+            else rng.integers(-4, 5, p).astype(float)
+        )
+        service = ox.ModelOracle(plane, ox.Mechanism(norm, norm, radius) if radius else ox.Mechanism(norm))
+        z = service.explain(x)
+        if valid:
+            z = z - int(plane.label(x)) * norm.maximizer(plane.normal)
+        log.add_explanation(x, z, None, terms)
+    return Honest(log, plane, rng)
+
+
 def queries(made: Honest, count: int) -> np.ndarray:
     """Points to ask about: any, those of the log, points between and beyond them, points on the true plane or close to it."""
     rng, log, p = made.rng, made.log, made.plane.dimension
@@ -237,6 +265,22 @@ def denied(verdict: int, model: Model, q: Sequence[float], opposite: Sequence[fl
     if opposite is not None:
         yes = yes == (says(model, opposite) >= 0)
     return yes != (verdict == ox.Verdict.YES)
+
+
+def holds(fact: Any, model: Model, reach: Fraction, p: int) -> bool:
+    """False if a fact of the checker is certainly false of the model."""
+    value = dot(fact.left, (*model[0], model[1]))
+    least = ZERO
+    for length, factor in fact.rights:
+        if isinstance(length, dict) and length["norm"] == "secret":
+            least += factor * reach
+            continue
+        low, high = ball_of(length, p).dual(model[0])
+        if len(fact.rights) == 1:  # exactly, where it can be
+            end = low if factor > 0 else high
+            return compare(Surd(value), Surd(factor * end.q, factor * abs(factor) * end.r)) >= 0
+        least += factor * (low.bounds()[0] if factor > 0 else high.bounds()[1])
+    return value > 0 if fact.is_strict and not fact.rights else value >= least
 
 
 def shown(log: ox.QueryLog) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 import overexplain as ox
-from campaigning import Tally, campaign, denied, honest_log, opened, queries, says, shown
+from campaigning import Tally, asked_on_the_plane, campaign, denied, honest_log, opened, queries, says, shown
 from definition import Definition, Model, directions, exact, models
 from overexplain.errors import CertificateInvalid, SolverFailed
 from overexplain.knowledge.answers import answers_of
@@ -26,8 +26,13 @@ MUTANTS = 24
 
 def case(seed: int, tally: Tally) -> None:
     rng = np.random.default_rng([seed, 3])
-    made = honest_log(
-        seed, most_features=2, unlabelled=[0.1, 1.0][seed % 3 == 0], labels=2 * (seed % 3 != 0), names=SIMPLE
+    unlabelled = seed % 3 == 0
+    made = (
+        asked_on_the_plane(seed)
+        if seed % 6 == 0
+        else honest_log(
+            seed, most_features=2, unlabelled=1.0 if unlabelled else 0.1, labels=2 * (not unlabelled), names=SIMPLE
+        )
     )
     known, log = Definition(made.log), made.log
     knowledge = opened(seed, tally, made, known)

@@ -6,7 +6,8 @@ from fractions import Fraction
 
 import numpy as np
 
-from campaigning import Tally, assumed_point, campaign, check_verdicts, honest_log, opened, queries
+import overexplain as ox
+from campaigning import Tally, asked_on_the_plane, assumed_point, campaign, check_verdicts, honest_log, opened, queries
 from definition import Definition, Model, directions, exact, models
 
 GOAL = "honest"
@@ -17,14 +18,20 @@ SIMPLE = ("l1", "l2", "linf", "weighted l1", "polyhedral", "mahalanobis")
 def case(seed: int, tally: Tally) -> None:
     rng = np.random.default_rng([seed, 5])
     flat = bool(rng.random() < 0.4)
-    made = honest_log(
-        seed,
-        KINDS,
-        2 if flat or rng.random() < 0.6 else 3,
-        unlabelled=1.0,
-        labels=0,
-        on_plane=0.5,
-        **({"names": SIMPLE} if flat else {}),
+    by_hand = seed % 3 == 0
+    flat = flat or by_hand
+    made = (
+        asked_on_the_plane(seed)
+        if by_hand
+        else honest_log(
+            seed,
+            KINDS,
+            2 if flat or rng.random() < 0.6 else 3,
+            unlabelled=1.0,
+            labels=0,
+            on_plane=0.5,
+            **({"names": SIMPLE} if flat else {}),
+        )
     )
     known = Definition(made.log)
     knowledge = opened(seed, tally, made, known)
@@ -50,8 +57,6 @@ def test_honest_logs_without_labels_are_not_contradicted() -> None:
 
 def test_a_question_on_the_plane_has_no_mirror_image() -> None:
     """5 → 0 exact and 0 → 1 merely valid: a = −1, b = 0 is consistent, the swapped model is not."""
-    import overexplain as ox
-
     log = ox.QueryLog()
     log.add_explanation([5.0], [0.0], mechanism=ox.Mechanism("l1", tolerance=0.0))
     log.add_explanation([0.0], [1.0], mechanism=ox.Mechanism("l1", tolerance=0.0, slack=None))
