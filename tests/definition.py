@@ -66,13 +66,14 @@ def exact(x: Iterable[float]) -> Vector:
 
 def read(log: ox.QueryLog, tolerance: float | None = None) -> list[Row]:
     """The rows of a log; a `tolerance` takes the place of every row's own."""
-    return [_row(entry, tolerance) for entry in log]
+    return [_row(entry, tolerance, log.mechanism) for entry in log]
 
 
-def _row(entry: Any, tolerance: float | None) -> Row:
+def _row(entry: Any, tolerance: float | None, of_the_log: ox.Mechanism | None) -> Row:
     point, terms = exact(entry.point), entry.mechanism
     if entry.explanation is None or terms is None:
-        return Row(point, entry.label)
+        own = terms or of_the_log  # a label's terms are those of the log
+        return Row(point, entry.label, domain=None if own is None else own.domain)
     image, p = exact(entry.explanation), len(point)
     domain, slack = getattr(terms, "domain", None), terms.slack
     tau = terms.tolerance if tolerance is None else tolerance
@@ -208,6 +209,8 @@ def _from_domain(row: Row, a: Vector, b: Fraction, y: int) -> bool | None:
     """The definition where X(x) is some set of valid points with x, x° and, with x°, those in which continuous features that
     moved have moved a little less; a point of the plane may or may not count as across."""
     assert row.image is not None
+    if not _has_valid_levels(row):
+        return False
     own, free = y * (dot(a, row.point) - b), [int(i) for i in row.domain.continuous]
     moved = [i for i in free if row.step[i]]
     loose = [i for i in free if row.step[i] or not row.still]
@@ -223,9 +226,24 @@ def _from_domain(row: Row, a: Vector, b: Fraction, y: int) -> bool | None:
     if is_tight and abs(beyond) > room:
         return False
     for image in _candidates(row, a, b, loose):
-        if _is_answer(row, image, a, b, y, own, free):
+        if _is_inside(row, image) and _is_answer(row, image, a, b, y, own, free):
             return True
     return False if room == 0 and row.distance is not None and _is_plain_power(row.distance) else None
+
+
+def _has_valid_levels(row: Row) -> bool:
+    """x° has the discrete features of x'; are there such valid points?"""
+    assert row.image is not None
+    groups = [[row.image[i] for i in group] for group in row.domain.groups]
+    return all(row.image[i].denominator == 1 for i in row.domain.integers) and all(
+        sorted(entries) == [0] * (len(entries) - 1) + [1] for entries in groups
+    )
+
+
+def _is_inside(row: Row, image: Vector) -> bool:
+    """Within the limits of the domain."""
+    low, high = row.domain.low.tolist(), row.domain.high.tolist()
+    return all(a <= v <= b for a, v, b in zip(low, image, high, strict=True))
 
 
 def _is_tight(row: Row, moved: Sequence[int]) -> bool:

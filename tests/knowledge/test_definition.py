@@ -18,7 +18,18 @@ from overexplain.errors import CertificateInvalid
 from overexplain.geometry.on_plane import on_plane
 from overexplain.knowledge.answers import answers_of
 from overexplain.knowledge.certificates import Certificate, Disagreement, Model
-from overexplain.knowledge.checker import Answer, Lemma, Length, Term, check_certificate, check_witness, fact_of
+from overexplain.knowledge.checker import (
+    Answer,
+    Bound,
+    Branch,
+    Branched,
+    Lemma,
+    Length,
+    Term,
+    check_certificate,
+    check_witness,
+    fact_of,
+)
 from overexplain.knowledge.enclosures import NotEnclosed, enclose
 from overexplain.knowledge.evidence import Finder
 from overexplain.knowledge.verdicts import Verdict
@@ -367,6 +378,103 @@ def test_full_rank_is_no_contradiction_where_a_constant_is_a_model() -> None:
         else:
             with pytest.raises(CertificateInvalid, match="nothing in it is strict"):
                 check_certificate(log, terms, None, 1)
+
+
+def test_no_length_is_a_gain_where_a_constant_is_a_model() -> None:
+    """0 → 1 and 1 → 0, both Yes, with a ball, from a box: (0, 0) is consistent, and s = 0 there."""
+    box = ox.Domain(1, low=-9, high=9)
+    log = logged(
+        ox.Mechanism("l2", "l1", 1.0, tolerance=0.0, slack=None, domain=box), ([0.0], [1.0], 1), ([1.0], [0.0], 1)
+    )
+    bounds = [
+        Bound(0, sign, F(0), (Term("side", F(1), row), Term("flips", F(1), row))) for row, sign in ((1, 1), (0, -1))
+    ]
+    leaf = Branch((Term("chord", F(1), 0, vector=(F(0),)),), tuple(bounds))
+    with pytest.raises(CertificateInvalid, match="nothing in it is strict"):
+        Certificate.about(log, None, None, (), branches=Branched(0, leaf)).verify(log)
+
+
+# --- answers from a domain --------------------------------------------------------------------------------------------
+
+WHOLE = ox.Domain(2, integers=[0])
+
+
+@pytest.mark.parametrize(
+    ("terms", "rows", "model"),
+    [
+        # Only a point outside the box would be across.
+        (ox.Mechanism("l2", tolerance=0.5, domain=ox.Domain(1, 0.0, 1.0)), [([0.0], [1.0], -1)], ((1,), F(6, 5))),
+        # x lies on the plane, and what lies on the plane within the tolerance is no nearer across than x.
+        (ox.Mechanism("l2", tolerance=0.5, domain=WHOLE), [([0.0, 0.0], [1.0, 1.0], None)], ((F(6, 5), -1), 0)),
+        (ox.Mechanism("l2", tolerance=0.5, domain=WHOLE), [([0.0, 0.0], [1.0, 1.0], None)], ((F(4, 5), -1), 0)),
+        (
+            ox.Mechanism("l2", tolerance=0.5, slack=1.0, domain=WHOLE),
+            [([0.0, 0.0], [1.0, 0.0], None)],
+            ((F(1, 2), -1), 0),
+        ),
+        # One secret radius, and two answers to the same question at different distances from the plane.
+        (
+            ox.Mechanism("linf", "l2", None, tolerance=0.0, domain=ox.Domain(1, -100.0, 100.0)),
+            [([-1.0], [2.0], -1), ([-1.0], [3.0], -1)],
+            ((1,), 0),
+        ),
+        # A continuous feature moved farther than the whole number, and the other one the wrong way.
+        (
+            ox.Mechanism("linf", tolerance=0.6, domain=ox.Domain(3, integers=[0])),
+            [([0.0, 0.0, 0.0], [1.0, 1.5, 1.5], -1)],
+            ((1, 3, -1), F(39, 10)),
+        ),
+        # No point of the domain near it.
+        (ox.Mechanism("l1", domain=WHOLE), [([0.0, 0.0], [0.5, 0.0], -1)], ((1, 0), F(1, 2))),
+    ],
+)
+def test_models_that_would_not_have_chosen_so_from_a_domain(terms: ox.Mechanism, rows: Any, model: Any) -> None:
+    log = logged(terms, *rows)
+    assert Definition(log).judge(tuple(map(F, model[0])), F(model[1])) is not True
+    with pytest.raises(CertificateInvalid, match="would not have given"):
+        check_witness(answers_of(log), tuple(map(F, model[0])), F(model[1]))
+
+
+def test_the_end_of_a_box_that_was_proposed_is_no_open_point() -> None:
+    """0 is No and 1, the end of the box, was proposed: rounding cannot have moved it there from beyond."""
+    log = logged(ox.Mechanism("l2", domain=ox.Domain(1, 0.0, 1.0)), ([0.0], [1.0], -1))
+    assert ox.Knowledge(log).certify([[1.0]]).codes[0] in (YES, BOUNDARY, UNDECIDED)
+
+
+# --- the rest of an attack --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "allowed"),
+    [
+        (("l1", None, 0.0, [5.0], [0.0]), ("l1", None, None, [1.0], [2.0]), (UNDECIDED,)),
+        (("l1", 0.0, 0.0, [-0.5], [0.5]), ("l1", 0.0, None, [0.0], [1.0]), (UNDECIDED, BOUNDARY, YES)),
+        (("l1", 0.25, 0.0, [5.0], [0.0]), ("l1", 0.0, None, [0.25], [1.0]), (UNDECIDED, NO)),
+    ],
+)
+def test_rows_without_a_side_leave_nothing_open_by_themselves(first: Any, second: Any, allowed: Any) -> None:
+    log = ox.QueryLog()
+    for distance, tolerance, slack, x, image in (first, second):
+        log.add_explanation(x, image, mechanism=ox.Mechanism(distance, tolerance=tolerance, slack=slack))
+    try:
+        assert ox.Knowledge(log).certify([first[4] if allowed[-1] == YES else first[3]]).codes[0] in allowed
+    except ox.InconsistentLog as error:
+        error.proof.verify(log)
+
+
+def test_a_step_away_from_the_plane_under_the_largest_group() -> None:
+    """m = 0 needs ‖w‖ ≤ 1, and ‖w‖² = 1 + 2⁻¹⁰⁰."""
+    tiny = 2.0**-50
+    log = logged(ox.Mechanism({"norm": "group-max", "groups": [[0, 1]]}, tolerance=1.0), ([0.0, 0.0], [-1.0, -tiny], 1))
+    model = ((F(-1), -F(tiny)), F(0))
+    assert Definition(log).judge(*model) is False
+    with pytest.raises(CertificateInvalid, match="would not have given"):
+        check_witness(answers_of(log), *model)
+
+
+def test_a_robust_answer_within_its_tolerance_of_nothing_does_not_crash() -> None:
+    log = logged(ox.Mechanism("l1", "linf", 0.5, tolerance=1.0), ([-1.0], [1.0], -1))
+    assert ox.Knowledge(log).certify([[0.5]]).codes[0] in (UNKNOWN, UNDECIDED)
 
 
 # --- all readers side by side -----------------------------------------------------------------------------------------

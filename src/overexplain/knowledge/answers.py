@@ -10,6 +10,7 @@ from typing import Any, final
 
 from overexplain.errors import InvalidInput, UnsupportedNorm
 from overexplain.geometry.arrays import FloatArray
+from overexplain.geometry.domain import Domain
 from overexplain.geometry.mechanism import Mechanism
 from overexplain.geometry.norm import Norm
 from overexplain.knowledge.promises import FLOAT64_ANSWER, Answer
@@ -70,7 +71,10 @@ class _Answers(Mapping[int, Answer]):
             self._terms[terms] = self._read(terms)
         if entry.explanation is None:
             return Answer(exact(entry.point), entry.label, free=self._terms[terms]["free"])
-        return Answer(exact(entry.point), entry.label, exact(entry.explanation), **self._terms[terms])
+        is_valid = terms.domain is None or terms.domain.contains(entry.explanation)
+        return Answer(
+            exact(entry.point), entry.label, exact(entry.explanation), **self._terms[terms], is_valid=is_valid
+        )
 
     def _read(self, terms: Mechanism) -> dict[str, Any]:
         tolerance = terms.tolerance if self._tolerance is None else self._tolerance
@@ -83,6 +87,7 @@ class _Answers(Mapping[int, Answer]):
             "slack": None if terms.slack is None else Fraction(terms.slack),
             "rounding": rounding,
             "free": None if terms.domain is None else tuple(terms.domain.continuous.tolist()),
+            "limits": () if terms.domain is None else _limits(terms.domain),
         }
         if terms.is_plain:
             return read
@@ -101,6 +106,16 @@ def written_form(norm: Norm | None) -> Any:
             f"{type(norm).__name__} is a norm of your own: verdicts and proofs need one of the library's, whose lengths are "
             "enclosed exactly. Mechanism(None, ...) uses what holds under any distance; extract works with your own norms"
         ) from None
+
+
+def _limits(domain: Domain) -> tuple[tuple[Fraction | None, Fraction | None], ...]:
+    """(low, high) of every continuous feature; None: no limit."""
+    pairs = zip(domain.low[domain.continuous].tolist(), domain.high[domain.continuous].tolist(), strict=True)
+    return tuple((_limit(low), _limit(high)) for low, high in pairs)
+
+
+def _limit(value: float) -> Fraction | None:
+    return Fraction(value) if math.isfinite(value) else None
 
 
 def exact(x: FloatArray) -> tuple[Fraction, ...]:

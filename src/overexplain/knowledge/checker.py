@@ -345,22 +345,22 @@ def _add_up(
         if total < 0:
             raise CertificateInvalid(f"{what}the right sides for {_name(length)} add up to {_show(total)}, below 0")
     by_definition = any(fact.is_strict and weight > 0 for fact, weight in zip(facts, weights, strict=True))
-    if (
-        strict
-        and not by_definition
-        and not any(total > 0 and not is_secret(length) for length, total in totals)
-        and not _leave_nothing(book.log, weights, facts)
-    ):
+    if strict and not by_definition and (allows_constants(book.log) or not _is_gained(totals, weights, facts)):
         raise CertificateInvalid(f"{what}nothing in it is strict: the point may lie on the plane, which is Yes")
 
 
-def _leave_nothing(log: Mapping[int, Answer], weights: Sequence[Fraction], facts: Sequence[Fact]) -> bool:
+def _is_gained(totals: Sequence[Right], weights: Sequence[Fraction], facts: Sequence[Fact]) -> bool:
+    """True if the sum is above 0 because a is not 0."""
+    return any(total > 0 and not is_secret(length) for length, total in totals) or _leave_nothing(weights, facts)
+
+
+def _leave_nothing(weights: Sequence[Fraction], facts: Sequence[Fact]) -> bool:
     """True if a model on whose plane the point lies would have a = 0, and be none.
 
     The sum is 0 only if every fact in it is: if none has a length in it and their left sides have full rank, (a, b) = 0.
     """
     used = [fact for fact, weight in zip(facts, weights, strict=True) if weight > 0]
-    if not used or any(fact.rights for fact in used) or allows_constants(log):
+    if not used or any(fact.rights for fact in used):
         return False
     rows = [list(fact.left) for fact in used]
     for k in range(len(rows[0])):

@@ -180,7 +180,7 @@ def _group(spec: Any, w: Vector, a: Vector, tolerance: Fraction) -> Levels | Non
 
 def _group_max(spec: Any, w: Vector, a: Vector, size: Enclosure) -> Near:
     """The largest ℓ2 of any group: every group with an effect moves by the whole length along its normal."""
-    length = dot(w, a) / size[1]
+    length = max(ZERO, dot(w, a)) / size[1]
     off = ZERO
     for v, b in zip(split(spec, w), split(spec, a), strict=True):
         if not any(b):

@@ -115,6 +115,8 @@ class Opponents:
 
     def _found_outward(self, start: FloatArray, there: FloatArray, target: FloatArray) -> Iterator[FloatArray]:
         """Models between one of the convex set and those that a search for models beyond finds."""
+        if not there[:-1].any():
+            return
         depth = abs(float(target @ there)) / float(self.unit_norm.dual(there[:-1]))
         beyond = self.strict.outward(start, target, LEAST * depth)
         if beyond is None:

@@ -98,7 +98,8 @@ class Answer:
     """One row of a log in exact numbers. `distance` and `robustness` are the norms' written forms.
 
     A tolerance of None is float64 rounding: `rounding`·(‖x‖ + ‖x'‖). A radius of None is secret. `free` are the continuous
-    features of the domain that the explanation was chosen from; None: from all of R^p.
+    features of the domain that the explanation was chosen from, None: from all of R^p; `limits` are theirs, and `is_valid` says
+    whether the explanation is itself in the domain.
     """
 
     point: tuple[Fraction, ...]
@@ -111,6 +112,8 @@ class Answer:
     robustness: Any = None
     radius: Fraction | None = ZERO
     free: tuple[int, ...] | None = None
+    limits: tuple[tuple[Fraction | None, Fraction | None], ...] = ()
+    is_valid: bool = True
 
     @property
     def is_plain(self) -> bool:

@@ -220,7 +220,9 @@ class Region:
     def _codes(self, X: FloatArray) -> NDArray[np.int8]:
         codes = np.full(len(X), OPEN, dtype=np.int8)
         if self.is_empty:
-            codes[:] = UNKNOWN
+            core = self.cone.core
+            if self.cone.is_complete and core.exact is None and not core.equalities:
+                codes[:] = UNKNOWN
             return codes
         todo = np.arange(len(X))
         for fact in self.smooth:

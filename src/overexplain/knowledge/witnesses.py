@@ -23,6 +23,7 @@ from overexplain.knowledge.enclosures import (
     axis_length,
     dual_spec,
     enclose,
+    exponent_and_weights,
     product,
     root,
 )
@@ -229,21 +230,33 @@ class _Model:
             if answer.robustness is None or (answer.slack is not None and answer.moved):
                 return False  # which valid points the ball holds is not looked into
             return margin > 0 and answer.radius * self.size(answer.robustness)[0][1] <= beyond
+        if not answer.is_valid:
+            return False  # a valid point near it is not looked for
         if not any(answer.step):
             return margin == 0
-        if margin == 0 and beyond == 0:
+        # On the plane itself x would be across already, if that counts, and x' not, if it does not.
+        if margin == 0 and beyond == 0 and answer.slack is not None:
             return False
         tolerance = tolerance_of(answer, self.evidence)[0] if answer.allowed != 0 else ZERO
-        if answer.slack == 0 and answer.moved and (answer.is_on_plane or not self._is_held(answer)):
+        loose = answer.free if answer.tolerance is not None else answer.moved
+        to_plane = [i for i in loose if self._may_move(answer, i, y, beyond, tolerance)]
+        if answer.slack == 0 and answer.moved and not self._is_held(answer, tolerance):
             ahead = {i: -y * self.normal[i] * answer.step[i] for i in answer.moved}
+            # Every move goes towards the plane; a little more or less in one of them, x' lies on it.
             if any(v <= 0 for v in ahead.values()):
                 return False
-            # Moved a little more or less in one of these features, x' lies on the plane.
-            return beyond == 0 or any(
-                beyond < v and abs(beyond) <= tolerance * self._gain(answer, i) for i, v in ahead.items()
-            )
-        loose = answer.free if answer.tolerance is not None else answer.moved
-        return beyond >= 0 or any(-beyond <= tolerance * self._gain(answer, i) for i in loose)
+            return beyond == 0 or (margin > 0 and any(i in ahead and beyond < ahead[i] for i in to_plane))
+        return beyond >= 0 or (margin > 0 and bool(to_plane))
+
+    def _may_move(self, answer: Answer, i: int, y: int, beyond: Fraction, tolerance: Fraction) -> bool:
+        """True if x' moved along feature i alone, within the tolerance and the domain, lies on the plane."""
+        assert answer.free is not None
+        assert answer.explanation is not None
+        if abs(beyond) > tolerance * self._gain(answer, i) or not self.normal[i]:
+            return False
+        there = answer.explanation[i] + beyond / (y * self.normal[i])
+        low, high = answer.limits[answer.free.index(i)] if answer.limits else (None, None)
+        return (low is None or low <= there) and (high is None or there <= high)
 
     def _gain(self, answer: Answer, i: int) -> Fraction:
         """At most how far a step of length 1 along feature i goes towards the plane."""
@@ -251,9 +264,14 @@ class _Model:
             return ZERO
         return abs(self.normal[i]) / axis_length(answer.distance, i, len(self.normal), self.evidence)
 
-    def _is_held(self, answer: Answer) -> bool:
-        """True if shorter moves of continuous features would cost the same: under ℓ∞, with a discrete one that moved farthest."""
-        spec = answer.distance
-        while isinstance(spec, dict) and spec["norm"] == "weighted":
-            spec = spec["base"]
-        return isinstance(spec, str) and spec == "linf"
+    def _is_held(self, answer: Answer, tolerance: Fraction) -> bool:
+        """True if shorter moves of continuous features cost the same: under ℓ∞, if a discrete one certainly moved farther."""
+        if answer.distance is None:
+            return False
+        try:
+            q, weights = exponent_and_weights(answer.distance, len(answer.step))
+        except NotEnclosed:
+            return False
+        sizes = [weight * abs(v) for weight, v in zip(weights, answer.step, strict=True)]
+        fixed = max((size for i, size in enumerate(sizes) if i not in (answer.free or ())), default=ZERO)
+        return q is None and fixed > max(sizes[i] for i in answer.moved) + tolerance
