@@ -78,6 +78,8 @@ def _offsets(
             low, high = (np.maximum(low, across), high) if y > 0 else (low, np.minimum(high, across))
         else:
             low, high = np.maximum(low, across), np.minimum(high, across)
+        if row.kind == "plane" and any(row.step) and y:  # what moved was asked off the plane
+            high = np.where(y * (own - across) > 0, high, -np.inf)
         if row.kind in ("plane", "valid"):
             continue
         step, weights = np.array(row.step, dtype=float), np.array(row.weights, dtype=float)
