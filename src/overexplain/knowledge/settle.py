@@ -176,7 +176,8 @@ class Settler:
             for power in (0, 1, 3, 7):
                 if not z[:-1].any():
                     return
-                z = least_squares(apart, z / np.linalg.norm(z[:-1]), args=(power,), max_nfev=100).x
+                with np.errstate(all="ignore"):  # what overflows is no model, and is not believed
+                    z = least_squares(apart, z / np.linalg.norm(z[:-1]), args=(power,), max_nfev=100).x
                 exact = [Fraction(float(v)) for v in z]
                 yield exact[:-1], exact[-1]
         except (SolverFailed, np.linalg.LinAlgError, ValueError, OverflowError, ZeroDivisionError):
