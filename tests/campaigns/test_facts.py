@@ -27,6 +27,7 @@ def terms(rng: np.random.Generator, p: int, known: Definition) -> Iterator[Term]
     for name in ("side", "steepest", "flips", "reach"):
         yield Term(name, ONE, 0)
     vector = tuple(Fraction(int(v), 2) for v in rng.integers(-4, 5, p))
+    yield from (Term("entry", ONE, 0, sign=sign, index=i) for i in range(p) for sign in (1, -1))
     for of in ("distance", "robustness"):
         yield Term("hoelder", ONE, 0, vector=vector, of=of)
     for power in (None, ONE, Fraction(2), Fraction(3, 2)):
