@@ -224,14 +224,14 @@ class _Model:
     def _keeps_confined(self, answer: Answer, y: int, margin: Fraction, beyond: Fraction) -> bool:
         """The same for an answer chosen from a domain: some set of reachable points makes it optimal."""
         assert answer.free is not None
+        if not answer.is_valid:
+            return False  # a valid point near it is not looked for
         if answer.radius is None and not self._secret(secret_of(answer)).narrow(ZERO, ZERO):
             return False  # no ball at all would do
         if answer.radius:
             if answer.robustness is None or (answer.slack is not None and answer.moved):
                 return False  # which valid points the ball holds is not looked into
             return margin > 0 and answer.radius * self.size(answer.robustness)[0][1] <= beyond
-        if not answer.is_valid:
-            return False  # a valid point near it is not looked for
         if not any(answer.step):
             return margin == 0
         # On the plane itself x would be across already, if that counts, and x' not, if it does not.
