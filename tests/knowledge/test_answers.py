@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction as F
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -112,3 +113,17 @@ def test_only_the_rows_asked_for_are_converted(monkeypatch: pytest.MonkeyPatch) 
     for row in (5, 99_999, 5, 5):
         assert found[row].point == (F(2 * row), F(2 * row + 1))
     assert len(converted) == 2
+
+
+def test_an_explanation_without_terms_of_its_own_counts_for_its_label(tmp_path: Path) -> None:
+    """A label's terms are those of the log, an explanation's are its own: a file may leave them out of a row."""
+    file, domain = tmp_path / "log.jsonl", ox.Domain(2, integers=[0])
+    log = ox.QueryLog(mechanism=ox.Mechanism("l1", domain=domain))
+    log.add_explanation([0.0, 0.0], [1.0, 0.0], label=-1)
+    log.add_label([0.0, 1.0], -1)
+    log.save(file)
+    file.write_text(file.read_text(encoding="utf-8").replace(', "m": 0', ""), encoding="utf-8")
+    read = ox.QueryLog.load(file)
+    assert read.mechanism == log.mechanism
+    silent, label = answers_of(read).values()
+    assert (silent.explanation, silent.is_used, silent.is_confined, label.is_confined) == (None, False, False, True)

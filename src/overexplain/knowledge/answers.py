@@ -64,7 +64,9 @@ class _Answers(Mapping[int, Answer]):
 
     def _converted(self, row: int) -> Answer:
         entry = self._log[row]
-        terms = entry.mechanism or self._log.mechanism  # a label's terms are those of the log
+        terms = entry.mechanism
+        if terms is None and entry.explanation is None:
+            terms = self._log.mechanism  # a label's terms are those of the log
         if terms is None:
             return Answer(exact(entry.point), entry.label)
         if terms not in self._terms:

@@ -139,8 +139,13 @@ def is_level(spec: Any, w: Vector, d: Vector) -> bool:
     return False
 
 
-def is_aligned(spec: Any, w: Vector, a: Vector, evidence: Evidence = no_evidence) -> bool:
-    """True if a·w ≥ ‖w‖·‖a‖* for certain; decided exactly, without roots, for ℓ2 and its kin and for groups."""
+def is_aligned(
+    spec: Any, w: Vector, a: Vector, evidence: Evidence = no_evidence, size: Enclosure | None = None
+) -> bool:
+    """True if a·w ≥ ‖w‖·‖a‖* for certain; decided exactly, without roots, for ℓ2 and its kin and for groups.
+
+    `size` encloses ‖a‖*, if it is known.
+    """
     inner, dual = dot(a, w), dual_spec(spec)
     squared = product(spec, w, w)
     if squared is not None:
@@ -149,7 +154,7 @@ def is_aligned(spec: Any, w: Vector, a: Vector, evidence: Evidence = no_evidence
         return inner >= 0 and inner * inner >= squared * other
     kind = spec["norm"] if isinstance(spec, dict) else ""
     if kind == "weighted":
-        return is_aligned(spec["base"], weighted(spec, w), weighted(dual, a), evidence)
+        return is_aligned(spec["base"], weighted(spec, w), weighted(dual, a), evidence, size)
     if kind == "group-max":
         return is_aligned(dual, a, w, evidence)
     if kind == "group":
@@ -157,7 +162,7 @@ def is_aligned(spec: Any, w: Vector, a: Vector, evidence: Evidence = no_evidence
         largest = max(dot(part, part) for part in split(spec, a))
         inners = [(dot(x, y), dot(x, x)) for x, y in zip(split(spec, w), split(spec, a), strict=True)]
         return all(inner >= 0 and inner * inner >= size * largest for inner, size in inners)
-    return inner >= enclose(spec, w, evidence)[1] * enclose(dual, a, evidence)[1]
+    return inner >= enclose(spec, w, evidence)[1] * (size or enclose(dual, a, evidence))[1]
 
 
 def dot(u: Vector, v: Vector) -> Fraction:

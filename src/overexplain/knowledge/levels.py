@@ -54,7 +54,7 @@ def optimal_levels(
 ) -> Levels | None:
     """The levels of which some optimal step lies within the tolerance; None if none is found. `size` encloses t = ‖normal‖*."""
     along = dot(normal, step)
-    if is_aligned(distance, step, normal, evidence):  # then the step itself is optimal
+    if is_aligned(distance, step, normal, evidence, size):  # then the step itself is optimal
         return Levels(max(ZERO, along - tolerance * size[0]), along + tolerance * size[0])
     if tolerance == 0:
         return None

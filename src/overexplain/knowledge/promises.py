@@ -278,9 +278,15 @@ def tolerance_of(answer: Answer, evidence: Evidence) -> Enclosure:
     """How far an explanation may be off, enclosed."""
     if answer.allowed is not None:
         return answer.allowed, answer.allowed
+    known = answer.__dict__.get("rounded")
+    if known is not None:
+        return known  # type: ignore[no-any-return]
     assert answer.explanation is not None
     ends = [enclose(answer.distance, x, evidence) for x in (answer.point, answer.explanation)]
-    return answer.rounding * (ends[0][0] + ends[1][0]), answer.rounding * (ends[0][1] + ends[1][1])
+    made = answer.rounding * (ends[0][0] + ends[1][0]), answer.rounding * (ends[0][1] + ends[1][1])
+    if not _needs_evidence(answer.distance):
+        answer.__dict__["rounded"] = made
+    return made
 
 
 def allows_constants(log: Mapping[int, Answer]) -> bool:
