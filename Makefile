@@ -9,7 +9,7 @@ PIP     := $(BIN)/python $(INSTALL)
 PYTEST  := $(BIN)/python -m pytest
 KERNELS := $(addprefix tests/,geometry oracles knowledge extraction baselines paper auditing)
 
-.PHONY: demo test check test-system test-dice test-kernels soak soak-tests bench-extraction bench-certify bench-robust bench-imperfect bench-audit bench-logs bench-multiclass bench-peers bench-scale docs figures readme schemas clean
+.PHONY: demo test check test-system test-dice test-kernels soak soak-tests bench-extraction bench-certify bench-robust bench-imperfect bench-audit bench-logs bench-multiclass bench-peers bench-scale bench-solvers docs figures readme schemas clean
 
 demo: $(VENV)/.runs
 	$(BIN)/overexplain demo
@@ -28,6 +28,7 @@ check: $(VENV)/.checks
 	$(BIN)/python benchmarks/peers.py --check
 	$(BIN)/python benchmarks/multiclass.py --check
 	$(BIN)/python benchmarks/scale.py --check
+	$(BIN)/python benchmarks/solvers.py --check
 	$(BIN)/python benchmarks/campaigns.py --check
 	$(BIN)/python docs/write_paper_to_code.py --check
 
@@ -85,6 +86,10 @@ bench-peers: $(VENV)/.tests $(PEERS)/.runs
 
 bench-multiclass: $(VENV)/.tests
 	$(BIN)/python benchmarks/multiclass.py
+
+# Bounds on models behind solvers' answers, with and without confirmation; the figures in docs/services.md.
+bench-solvers: $(VENV)/.tests
+	$(BIN)/python benchmarks/solvers.py
 
 bench-scale: $(VENV)/.tests
 	$(BIN)/python benchmarks/scale.py

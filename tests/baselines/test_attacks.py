@@ -30,7 +30,7 @@ def service(mechanism="l2"):
 def test_the_signature_is_that_of_extract_without_a_strategy(name):
     ours = inspect.signature(extract).parameters
     theirs = inspect.signature(ATTACKS[name].run).parameters
-    shared = [each for each in ours if each not in ("strategy", "watch")]
+    shared = [each for each in ours if each not in ("strategy", "watch", "confirm")]
     assert list(theirs)[: len(shared)] == shared
     assert all(theirs[each].default == ours[each].default for each in shared)
     assert all(each.default is not inspect.Parameter.empty for each in list(theirs.values())[1:])

@@ -71,7 +71,7 @@ def test_json_says_what_was_spent_and_how_good_it_is(options, count, model, caps
     assert set(found) == {
         "overexplain", "model", "service", "mechanism", "method", "explanations", "labels", "proven_minimum",
         "angle_error", "error_bound", "offset_error", "offset_bound", "radius", "radius_bound", "oriented",
-        "exact", "agreement", "unidentified", "assumptions", "hyperplane",
+        "exact", "agreement", "unidentified", "assumptions", "hyperplane", "confirmation", "premise", "tolerance", "residual",
     }  # fmt: skip
 
 
@@ -247,7 +247,7 @@ def test_imperfect_services_are_rebuilt_and_compared(options, method, labels, mo
     assert found["agreement"]["share"] >= found["agreement"]["floor"]
     log = QueryLog.load("run.jsonl")
     assert log.features == model.features
-    assert len(log) == found["explanations"] + found["labels"]
+    assert len(log) == found["explanations"] + found["labels"] + found["confirmation"]
 
 
 def test_agreement_is_printed_with_its_floor_and_the_angle(model, tmp_path, capsys) -> None:

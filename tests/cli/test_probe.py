@@ -78,13 +78,30 @@ def test_the_server_counts_what_the_theorem_says(mechanism, published, explanati
     """Theorems A, B and C over HTTP: so many requests, one more for the orientation, and a budget of just that is enough."""
     oracle = ModelOracle(PLANE, mechanism)
     with endpoint(oracle if published is None else Published(oracle, published), idempotent=idempotent) as service:
-        found = probed(capsys, "--budget", str(explanations + 1))
+        found = probed(capsys, "--budget", str(explanations + 1), "--no-confirm")
     assert service.counts.requests == explanations + 1
     assert (service.counts.explain, service.counts.classify) == (explanations, 1)
     assert found["requests"] == explanations + 1
     assert found["retries"] == 0
     assert plane_of(found).is_equivalent(PLANE, 1e-9)
     assert plane_of(found).angle_to(PLANE) <= found["error_bound"] < 1e-8
+
+
+@pytest.mark.parametrize(("mechanism", "published", "explanations"), SERVICES)
+def test_one_more_answer_and_two_labels_confirm_the_model(mechanism, published, explanations, capsys) -> None:
+    """What the finished model has to foretell is counted apart; a budget without it leaves the model without bounds."""
+    oracle = ModelOracle(PLANE, mechanism)
+    with endpoint(oracle if published is None else Published(oracle, published)) as service:
+        found = probed(capsys, "--budget", "40")
+        assert (service.counts.explain, service.counts.classify) == (explanations + 1, 3)
+        bare = probed(capsys, "--budget", str(explanations + 1), "--run", "bare.sqlite")
+    assert (found["explanations"], found["labels"], found["confirmation"]) == (explanations, 1, 3)
+    assert plane_of(found).angle_to(PLANE) <= found["error_bound"] < 1e-8
+    assert found["premise"].startswith("every answer is within")
+    assert found["residual"] <= found["tolerance"]
+    assert bare["error_bound"] is None
+    assert bare["confirmation"] == 0
+    assert plane_of(bare).is_equivalent(PLANE, 1e-9)
 
 
 def test_a_service_that_only_labels_is_asked_for_labels(capsys) -> None:
@@ -270,7 +287,7 @@ def test_a_service_that_does_not_answer_stops_with_5_and_comes_back(capsys) -> N
     assert "run saved: run.sqlite (0 answers, 1 of 9 requests spent)" in err
     with served(oracle, features=FEATURES, listener=listener) as service:
         assert run(["probe", "--resume", "run.sqlite", "--json"]) == 0
-        assert service.counts.keys == 6
+        assert service.counts.keys == 9
     assert plane_of(json.loads(capsys.readouterr().out)).is_equivalent(PLANE, 1e-9)
 
 
@@ -292,9 +309,10 @@ def test_a_dry_run_says_what_it_costs_and_sends_nothing(capsys) -> None:
         said = json.loads(capsys.readouterr().out)
         assert service.counts.requests == 0
     assert "5 explanations and 1 label (a theorem)" in out
-    assert "too few: 6 are needed" in out
-    assert "3 s at 2 requests a second" in out
-    assert (said["explanations"], said["labels"], said["proved"]) == (5, 1, True)
+    assert "3 more to confirm" in " ".join(out.split())
+    assert "too few: 9 are needed" in out
+    assert "4 s at 2 requests a second" in out
+    assert (said["explanations"], said["labels"], said["confirmation"], said["proved"]) == (5, 1, 3, True)
     assert not list(Path().glob("*.sqlite*"))
 
 
@@ -400,5 +418,5 @@ def test_ctrl_c_and_sigterm_save_what_came(stop, capsys) -> None:
         answered = Run.read("run.sqlite").answered
         assert answered >= 1
         assert run(["probe", "--resume", "run.sqlite", "--rate", "1000/s", "--json"]) == 0
-        assert service.counts.requests <= 9
+        assert service.counts.keys <= 9
     assert plane_of(json.loads(capsys.readouterr().out)).is_equivalent(PLANE, 1e-9)

@@ -84,7 +84,7 @@ class Probing:
 
     def go(self, **death: Any) -> int | None:
         """Begin, or go on; the exit code, None if it was killed. Whatever happened, nothing may be lost or exceeded."""
-        options = ["endpoint.toml", "--budget", str(self.budget), "--run", "run.sqlite"]
+        options = ["endpoint.toml", "--budget", str(self.budget), "--run", "run.sqlite", "--no-confirm"]
         again = self.read() is not None
         if not again:
             for path in self.folder.glob("run.sqlite*"):

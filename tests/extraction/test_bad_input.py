@@ -202,7 +202,6 @@ def test_a_service_that_is_not_what_it_declares(declared: str, true: str) -> Non
         found = ox.extract(service, rng=0)
         assert found.hyperplane.is_equivalent(MODEL, 1e-9)
         assert "refuted" in found.assumptions[0]
-        assert declared != "group" or true != "l1"
         return
     impostor = ox.ModelOracle(found.hyperplane, ox.Mechanism(distance))
     rows = found.log.explained

@@ -151,7 +151,10 @@ def test_rounded_answers_under_a_smooth_norm_show_in_the_bound() -> None:
 
     found = ox.extract(Rounded())
     assert "3 decimals" in found.assumptions[0]
-    assert 1e-5 < found.hyperplane.angle_to(model) <= found.error_bound < 1e-2
+    assert any("not accurate enough" in note for note in found.assumptions)
+    assert not found.oriented
+    # Asked again from so far away that decimals do not matter.
+    assert found.hyperplane.flipped().angle_to(model) <= found.error_bound <= 2e-6
 
 
 @pytest.mark.parametrize("name", ["l1", "linf", "group"])

@@ -113,8 +113,10 @@ def test_a_clipped_answer_is_seen_where_the_limits_are_published() -> None:
     assert found.hyperplane.angle_to(truth) <= min(found.error_bound, 1e-8)
     assert found.log.mechanism == service.mechanism
     told = ox.Boxed(ox.ModelOracle(truth, ox.Mechanism("l2")), -1.5, 1.5, published=ox.Mechanism("l2"))
-    again = ox.extract(told, start=[1.4, 0.0, 0.0, 0.0], rng=0)
+    again = ox.extract(told, start=[1.4, 0.0, 0.0, 0.0], rng=0, confirm=0)
     assert again.spent == found.spent
+    confirmed = ox.extract(told, start=[1.4, 0.0, 0.0, 0.0], rng=0)
+    assert confirmed.hyperplane.angle_to(truth) <= min(confirmed.error_bound, 1e-6)
     assert (
         again.log.mechanism == service.mechanism
     )  # what the service takes is known, if not that answers come from there
@@ -137,7 +139,8 @@ def test_answers_of_a_box_that_was_only_seen_are_not_logged_as_answers_of_all_po
         log = ox.extract(service, bounds=(-1.0, 1.0), rng=seed).log
         steps = (log.explanations - log.points)[log.explained]
         is_cut_off = bool((ox.linf(steps) * ox.l1(truth.normal) > np.abs(steps @ truth.normal) + 1e-6).any())
-        assert log.mechanism == ox.Mechanism("linf", domain=ox.Domain(4) if is_cut_off else None)
+        says_less = [ox.Mechanism("linf", domain=ox.Domain(4)), ox.Mechanism(None)]
+        assert log.mechanism in (says_less if is_cut_off else [ox.Mechanism("linf")])
         cut_off += is_cut_off
     assert 0 < cut_off < 6
 

@@ -103,8 +103,10 @@ def test_questions_stay_inside_the_bounds(name: str, radius: float, box: tuple[f
         model = ox.Hyperplane(rng.normal(size=4), rng.normal())
         distance = make_norm(name, 4, spread=0.5)
         oracle = ox.ModelOracle(model, ox.Mechanism(distance, robustness="l2", radius=radius))
-        found = ox.extract(Fenced(oracle, np.full(4, box[0]), np.full(4, box[1])), bounds=box, rng=0)
-        assert found.hyperplane.is_equivalent(model, 1e-7)
+        fenced = Fenced(oracle, np.full(4, box[0]), np.full(4, box[1]))
+        assert ox.extract(fenced, bounds=box, rng=0, confirm=0).hyperplane.is_equivalent(model, 1e-7)
+        found = ox.extract(fenced, bounds=box, rng=0)
+        assert found.hyperplane.angle_to(model) <= min(found.error_bound, 3e-6)
 
 
 def test_a_secret_radius_whose_answer_lies_outside_the_bounds() -> None:

@@ -40,9 +40,10 @@ def test_a_theorem_is_kept_to_the_request(mechanism, orient) -> None:
 )
 def test_secrets_cost_what_is_said(published) -> None:
     oracle = ModelOracle(PLANE, Mechanism("l1", "l2", 0.1) if published.radius is None else Mechanism("l1"))
-    said = predict(5, published, 1e-6)
+    said = predict(5, published, 1e-6, confirm=True)
     assert said.proved
     assert extract(Published(oracle, published)).spent == said.spent
+    assert extract(Published(oracle, published), confirm=0).spent == predict(5, published, 1e-6).spent
 
 
 @pytest.mark.parametrize("p", [5, 20])

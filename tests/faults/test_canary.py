@@ -152,7 +152,7 @@ def proxy(service, tmp_path, monkeypatch) -> Iterator[FaultProxy]:
 
 def probe(capsys: Any, *options: str) -> tuple[int, str, str]:
     """A command line, after which the secret is nowhere."""
-    begin = ["endpoint.toml", "--budget", "9", "--run", "run.sqlite"]
+    begin = ["endpoint.toml", "--budget", "9", "--run", "run.sqlite", "--no-confirm"]
     code = run(["probe", *(["--resume", "run.sqlite"] if Path("run.sqlite").exists() else begin), *options])
     out, err = capsys.readouterr()
     assert leaks(out.encode() + err.encode() + everything()) == [], ascii(err)
@@ -349,6 +349,7 @@ def process(*options: str) -> subprocess.Popen[bytes]:
         "9",
         "--run",
         "run.sqlite",
+        "--no-confirm",
     ]
     environment = {**os.environ, "OVEREXPLAIN_TRACEBACK": "1"}
     return subprocess.Popen([*command, *options], stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment)

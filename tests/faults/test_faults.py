@@ -64,7 +64,9 @@ class Probing:
         idempotent: bool = False,
         limits: str = QUICK,
         declared: bool = True,
+        confirm: bool = False,
     ) -> None:
+        self.confirm = "--confirm" if confirm else "--no-confirm"
         self.proxy, self.capsys, self.budget, self.idempotent = proxy, capsys, budget, idempotent
         text = endpoint_file(ORACLE, proxy.url, "model")
         terms, keys = text.index("[mechanism]"), text.index("[idempotency]")
@@ -81,7 +83,7 @@ class Probing:
         return code
 
     def arguments(self, *options: str) -> list[str]:
-        begin = ["endpoint.toml", "--budget", str(self.budget), "--run", "run.sqlite"]
+        begin = ["endpoint.toml", "--budget", str(self.budget), "--run", "run.sqlite", self.confirm]
         given = ["--resume", "run.sqlite"] if self.begun else begin
         self.begun = True
         return ["probe", *given, "--json", *options]
@@ -259,7 +261,7 @@ def test_mixtures(seed, proxy, probing) -> None:
         return (name, MIXED[name]) if rng.random() < often else None
 
     proxy.script = script
-    one = probing(idempotent=rng.random() < 0.5, budget=rng.randrange(1, 16))
+    one = probing(idempotent=rng.random() < 0.5, budget=rng.randrange(1, 16), confirm=seed % 2 == 0)
     for _ in range(rng.randrange(1, 4)):
         one.go()
     one.recover()

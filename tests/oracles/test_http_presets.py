@@ -286,7 +286,8 @@ def test_an_extraction_over_http_costs_what_the_theorem_says() -> None:
         entries = {"url": server.url + "/v1/models/m", "features": FEATURES, "mechanism": {"distance": "l1"}}
         with HttpOracle.from_dict(entries) as service:
             found = ox.extract(service, rng=0)
-        assert len(server.requests) == 4
+        assert len(server.requests) == 7
+        assert found.spent == ox.Spent(explanations=3, labels=1, confirmation=3)
     assert found.hyperplane.is_equivalent(model, 1e-12)
 
 

@@ -354,7 +354,7 @@ def test_theorem_D_norms_drawn_at_random(p, tools, rng):
 
     plane = tools.plane(p, rng)
     found = ox.extract(Switching(plane), rng=5)
-    assert found.spent == ox.Spent(explanations=p, labels=0)
+    assert found.spent == ox.Spent(explanations=p, labels=0, confirmation=1)
     assert found.hyperplane.same_plane(plane, 1e-7)
 
 
@@ -449,7 +449,7 @@ def test_theorem_D_a_service_that_prefers_one_answer(bounds, tools, rng):
         assert by_labels.hyperplane.angle_to(plane) <= by_labels.error_bound <= 1e-4
     # Where the norm is known the very same answer fixes the whole cone: one is enough.
     known = ox.extract(Prefers(plane, favourite, ox.Mechanism("l1")))
-    assert known.spent == ox.Spent(explanations=1, labels=1)
+    assert known.spent == ox.Spent(explanations=1, labels=1, confirmation=3)
     assert known.hyperplane.is_equivalent(plane)
 
 

@@ -27,6 +27,7 @@ class Plan:
 
     endpoint    the settings of the endpoint, without any secret: credentials are named, their values are the environment's
     made_with   versions, which may explain why a resumed run asks something else
+    confirm     as for `extract`; a run that was begun without it goes on without it
     """
 
     endpoint: dict[str, Any]
@@ -35,12 +36,21 @@ class Plan:
     orient: bool
     seed: int
     made_with: dict[str, str]
+    confirm: int = 0
 
     @classmethod
-    def of(cls, endpoint: Mapping[str, Any], strategy: str, accuracy: float | None, orient: bool, seed: int) -> Plan:
+    def of(
+        cls,
+        endpoint: Mapping[str, Any],
+        strategy: str,
+        accuracy: float | None,
+        orient: bool,
+        seed: int,
+        confirm: int = 1,
+    ) -> Plan:
         """The plan for an endpoint, with the versions at work here."""
         made_with = {"python": platform.python_version(), "numpy": np.__version__}
-        return cls(dict(endpoint), strategy, accuracy, orient, seed, made_with)
+        return cls(dict(endpoint), strategy, accuracy, orient, seed, made_with, confirm)
 
     def to_dict(self) -> dict[str, Any]:
         """A JSON-ready form."""
@@ -53,6 +63,8 @@ class Plan:
             plan = msgspec.convert(entries, cls)
         except msgspec.ValidationError as error:
             raise InvalidInput(f"the run's plan cannot be read: {error}") from None
+        if plan.confirm not in (0, 1):
+            raise InvalidInput(f"the run's plan confirms with {plan.confirm} answers; known are 0 and 1")
         if plan.strategy not in STRATEGIES or plan.seed < 0:
             raise InvalidInput(f"the run's plan has no strategy or seed that is known: {plan.strategy!r}, {plan.seed}")
         return plan
@@ -102,6 +114,7 @@ def predicted(oracle: HttpOracle, plan: Plan) -> Prediction:
         labels=offers(oracle, "classify"),
         orient=plan.orient,
         domain=oracle.domain,
+        confirm=bool(plan.confirm),
     )
 
 
@@ -121,6 +134,7 @@ def probe(oracle: HttpOracle, run: Run, plan: Plan, watch: Callable[[Progress], 
             budget=max(0, run.budget - fruitless),
             rng=plan.seed,
             watch=watch,
+            confirm=plan.confirm,
         )
     except BudgetExhausted as error:
         more = error.needed or 0

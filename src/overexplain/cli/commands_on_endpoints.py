@@ -103,6 +103,13 @@ def probe(
         Strategy.auto
     ),
     orient: Annotated[bool, Option("--orient/--no-orient", help="Ask one label, to tell Yes from No.")] = True,
+    confirm: Annotated[
+        bool,
+        Option(
+            "--confirm/--no-confirm",
+            help="Ask one answer and two labels more, to see whether the service keeps to its terms.",
+        ),
+    ] = True,
     seed: Seed = 0,
     run: Annotated[
         Path | None, Option(metavar="RUN.sqlite", help="Where the run is saved; without it, a new file here.")
@@ -127,10 +134,15 @@ def probe(
     if (endpoint is None) == (resume is None):
         raise WrongUsage("name an endpoint file, or a run to go on with (--resume RUN); see overexplain probe --help")
     if resume is not None and (
-        run is not None or accuracy is not None or strategy is not Strategy.auto or seed != 0 or not orient
+        run is not None
+        or accuracy is not None
+        or strategy is not Strategy.auto
+        or seed != 0
+        or not orient
+        or not confirm
     ):
         raise WrongUsage(
-            "--resume keeps to the run's own plan: leave out --run, --accuracy, --strategy, --seed, --no-orient"
+            "--resume keeps to the run's own plan: leave out --run, --accuracy, --strategy, --seed, --no-orient, --no-confirm"
         )
     if resume is None and budget is None and not dry_run:
         raise WrongUsage("say how many requests may be sent at most: --budget N (--dry-run predicts how many it takes)")
@@ -143,7 +155,7 @@ def probe(
 
         run_probe(
             Request(
-                endpoint, resume, budget, authorized, rate, accuracy, strategy.value, orient, seed, run, model, output,
+                endpoint, resume, budget, authorized, rate, accuracy, strategy.value, orient, confirm, seed, run, model, output,
                 dry_run, debug, as_json,
             )
         )  # fmt: skip

@@ -41,6 +41,7 @@ class Request:
     accuracy: float | None
     strategy: str
     orient: bool
+    confirm: bool
     seed: int
     run: Path | None
     model: Path | None
@@ -82,7 +83,14 @@ def _check_names(request: Request) -> None:
 def _begin(request: Request, truth: LinearModel | None) -> None:
     assert request.endpoint is not None
     with HttpOracle.from_toml(request.endpoint, rate=read_rate(request.rate, "--rate")) as oracle:
-        plan = Plan.of(oracle.settings.to_dict(), request.strategy, request.accuracy, request.orient, request.seed)
+        plan = Plan.of(
+            oracle.settings.to_dict(),
+            request.strategy,
+            request.accuracy,
+            request.orient,
+            request.seed,
+            int(request.confirm),
+        )
         true_plane = None if truth is None else in_order_of(oracle.features, oracle.dimension, truth)
         if request.dry_run:
             _show_plan(request, oracle, plan, None)
@@ -174,6 +182,7 @@ def _show_plan(request: Request, oracle: HttpOracle, plan: Plan, run: Run | None
                 "way": prediction.way,
                 "explanations": prediction.spent.explanations,
                 "labels": prediction.spent.labels,
+                "confirmation": prediction.spent.confirmation,
                 "proved": prediction.proved,
                 "budget": request.budget if run is None else request.budget or run.budget,
                 "spent": 0 if run is None else run.spent,

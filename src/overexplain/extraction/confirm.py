@@ -67,16 +67,18 @@ def unflipped(found: Extraction, log: QueryLog) -> IntArray:
     return np.asarray(rows[before * after > 0])
 
 
-def refuse_misplaced(found: Extraction, log: QueryLog | None, terms: Mechanism) -> float:
+def refuse_misplaced(found: Extraction, log: QueryLog | None, terms: Mechanism) -> tuple[float, float | None]:
     """How many times more than float64 rounding answers scatter about the plane they should lie on, or equally far behind.
+
+    And how far the farthest of them is off, in the 2-norm; None if there was none to see.
 
     Raises BrokenPromise, naming the rows, if that is more than errors allow.
     """
     if log is None or found.error_bound is None or found.offset_bound is None:
-        return 1.0
+        return 1.0, None
     rows = np.setdiff1d(log.explained, unflipped(found, log))
     if len(rows) == 0:
-        return 1.0
+        return 1.0, None
     plane = found.hyperplane
     length = float(np.linalg.norm(plane.normal))
     questions, answers = np.asarray(plane.margin(log.points[rows])), np.asarray(plane.margin(log.explanations[rows]))
@@ -96,9 +98,10 @@ def refuse_misplaced(found: Extraction, log: QueryLog | None, terms: Mechanism) 
             excess=float(np.abs(behind - expected).max()),
             rows=tuple(wrong.tolist()),
         )
+    off = np.abs(behind - expected)
     if terms.tolerance:
-        return 1.0  # what the bounds already count
-    return max(1.0, float((np.abs(behind - expected) / (FLOAT64_ANSWER * np.maximum(sizes, SMALLEST))).max()))
+        return 1.0, float(off.max())  # what the bounds already count
+    return max(1.0, float((off / (FLOAT64_ANSWER * np.maximum(sizes, SMALLEST))).max())), float(off.max())
 
 
 def refuse_wrong_level(job: Job, found: Extraction) -> None:

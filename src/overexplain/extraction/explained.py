@@ -39,6 +39,10 @@ BESIDE = 1e-5
 """How far, relative to its size and its distance from the next question, labels are asked beside a point that should lie on
 the plane."""
 
+UNCHECKED = "declared mechanism not checked: a single answer contradicts nothing"
+
+ONE_SIDED = "all answers come from one side of the plane and cannot show another"
+
 WEAK_PIVOT = 1e-6
 """An equation that determines a direction less well than this is not used for it; the service is asked instead."""
 
@@ -122,6 +126,8 @@ def extract_by_cone(
         radius=radius,
         radius_bound=radius_error,
         unidentified=np.zeros((0, session.dimension)),
+        premise=Extraction.within(first.tolerance),
+        tolerance=first.tolerance,
     )
     return found.rescaled(float(norm.dual(normal)), error.dual)
 
@@ -343,12 +349,12 @@ def _assumptions(mechanism: Mechanism, first: First, explanations: int) -> tuple
     if first.echoed is not None:
         notes.append("a question that was answered by itself lies on the plane")
     if explanations == 1:
-        notes.append("declared mechanism not checked: a single answer contradicts nothing")
+        notes.append(UNCHECKED)
     if mechanism.tolerance is None and not first.notes:
         notes.append("answers are float64 roundings of the optimum")
     elif mechanism.tolerance:
         notes.append(f"answers lie within the tolerance {mechanism.tolerance:g} of the optimum, in the distance")
     if mechanism.radius is not None and not first.on_plane:
         kind = f"the radius {mechanism.radius:g}" if mechanism.radius else "no radius"
-        notes.append(f"the service has {kind}: all answers come from one side of the plane and cannot show another")
+        notes.append(f"the service has {kind}: {ONE_SIDED}")
     return tuple(notes)

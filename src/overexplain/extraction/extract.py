@@ -20,14 +20,14 @@ from overexplain.errors import (
     OverexplainError,
 )
 from overexplain.extraction.confirm import clipped, refuse_clipped
+from overexplain.extraction.confirmation import by_cone, by_scatter
 from overexplain.extraction.constrained.approach import extract_by_approach
 from overexplain.extraction.constrained.revealed import extract_by_revealed
 from overexplain.extraction.constrained.slices import extract_by_slices
-from overexplain.extraction.explained import extract_by_cone
-from overexplain.extraction.first import first_answer
 from overexplain.extraction.imperfect import (
     AVERAGED,
     approach_ways,
+    as_accurate,
     chain_ways,
     cheapest,
     degrade,
@@ -48,7 +48,7 @@ from overexplain.extraction.session import Progress, Session
 from overexplain.geometry.arrays import as_generator
 from overexplain.geometry.mechanism import Mechanism
 from overexplain.geometry.norms import l2
-from overexplain.oracles.protocol import Oracle
+from overexplain.oracles.protocol import Oracle, is_closed_form
 
 DEFAULT_ACCURACY = 1e-9
 """For exact answers, in the distance's own unit."""
@@ -68,6 +68,7 @@ def extract(
     rng: int | np.random.Generator | None = None,
     record: bool = True,
     watch: Callable[[Progress], None] | None = None,
+    confirm: int | None = None,
 ) -> Extraction:
     """The model behind `oracle`, rebuilt from as few answers as possible, with bounds on its error.
 
@@ -79,7 +80,8 @@ def extract(
                numbers). Inexact ones: "chain" (at most 1 + slack times too far), "warm" (a guess, then labels), "average".
                Labels: "labels" ("labels-anchor", "labels-lift"), "labels-far" (inputs without limits), "lowd-meek".
                A strategy that is asked for by name raises BrokenPromise instead of handing over to another.
-    accuracy   exact answers: of the normal in the distance's own unit (1e-9); otherwise the angle in radians (1e-6)
+    accuracy   exact answers: of the normal in the distance's own unit (1e-9); otherwise the angle in radians (1e-6). Where it is
+               not reached, the last of the `assumptions` says why
     start      the first question (0, where nothing cancels)
     bounds     (low, high): questions stay inside this box; a number: inside the ball of this radius around the start. Answers
                need not
@@ -88,6 +90,9 @@ def extract(
     rng        an int or a Generator, for the few random choices
     record     keep every answer in `.log`; without it memory stays O(p)
     watch      is told before each request how far the work is (`Progress`)
+    confirm    1: one more answer, from the other side of the plane, and labels beside it have to fit the model; how far they are
+               off is what `error_bound` then rests on (`premise`, `residual`). 0: the declared terms are believed. None: 0 for
+               this package's own closed formulas, 1 for every other service
 
     Whatever goes wrong, the error's `.log` has every answer that came.
 
@@ -103,6 +108,7 @@ def extract(
     wanted = as_accuracy(accuracy)
     generator = as_generator(rng)
     session = Session(oracle, budget, record, watch)
+    session.confirms = _confirms(oracle, confirm)
     if session.mechanism is not None:
         session.mechanism.fits(session.dimension)
     origin, where = begin(session, start, bounds, generator)
@@ -114,7 +120,9 @@ def extract(
     if strategy == "paper" and bounds is not None:
         raise InvalidInput('strategy "paper" asks e^1, e^2, … and a basis wherever they lie: it takes no bounds')
     angle = DEFAULT_ANGLE if wanted is None else wanted
-    job = Job(session, angle, origin, where, orient, generator, keeps_start=start is not None)
+    job = Job(
+        session, angle, origin, where, orient, generator, keeps_start=start is not None, insists=wanted is not None
+    )
     with nothing_lost(lambda: session.log):
         try:
             found = _auto(job, wanted) if strategy == "auto" else _NAMED[strategy](job, wanted)
@@ -123,7 +131,24 @@ def extract(
         except BudgetExhausted as end:
             end.found = _at_the_end(session, end.found)
             raise
-        return in_unit_of(None if session.mechanism is None else session.mechanism.distance, found)
+        found = in_unit_of(None if session.mechanism is None else session.mechanism.distance, found)
+        return _with_premise(found, wanted, session.can_label)
+
+
+def _with_premise(found: Extraction, wanted: float | None, has_labels: bool) -> Extraction:
+    """The model with what its bounds rest on; if it is not as accurate as was asked for, with the reason."""
+    bound = found.error_bound
+    if bound is None:
+        found = replace(found, premise=None)
+    elif found.premise is None:
+        found = replace(found, premise="the assumptions hold")
+    if wanted is None or (bound is not None and bound <= wanted):
+        return found
+    known = "its error has no bound" if bound is None else f"its error may be {bound:.2g} rad"
+    why = "" if found.tolerance is None else f": answers may be {found.tolerance:.2g} from optimal"
+    cure = "" if has_labels else "; labels, which this service does not give, would tell more"
+    note = f"not as accurate as asked for ({wanted:g}): {known}{why}{cure}"
+    return replace(found, assumptions=(*found.assumptions, note))
 
 
 def _at_the_end(session: Session, found: Extraction | None) -> Extraction | None:
@@ -161,7 +186,7 @@ def _auto(job: Job, wanted: float | None) -> Extraction:
         found = _points(job, wanted) if mechanism.distance is None else _cone(job, wanted)
         cut = clipped(session)
         if cut is None:
-            return found
+            return as_accurate(job, found, mechanism)
     except (BrokenPromise, ExtractionFailed, NoExplanation) as broken:
         if isinstance(broken, ExtractionFailed) and not session.can_label:
             raise  # without labels a diagnosis finds no other way
@@ -169,6 +194,14 @@ def _auto(job: Job, wanted: float | None) -> Extraction:
         if cut is None:
             return degrade(job, broken)
     return cheapest(job, [*approach_ways(job, mechanism), *label_ways(job, explains=True)], [cut])
+
+
+def _confirms(oracle: Oracle, confirm: int | None) -> bool:
+    if confirm is None:
+        return not is_closed_form(oracle)
+    if isinstance(confirm, bool) or confirm not in (0, 1):
+        raise InvalidInput(f"confirm is 0 or 1 more answer, or None for what the service needs; got {confirm!r}")
+    return bool(confirm)
 
 
 def _exact_terms(job: Job) -> Mechanism:
@@ -193,12 +226,15 @@ def _cone(job: Job, wanted: float | None) -> Extraction:
             'strategy "cone" needs the distance; this service does not publish it: use "points" or "auto"'
         )
     accuracy = DEFAULT_ACCURACY if wanted is None else wanted
-    first = first_answer(job.session, mechanism, mechanism.distance, job.start, accuracy, job.where, job.rng)
-    return extract_by_cone(job.session, mechanism, mechanism.distance, first, job.where, job.orient)
+    return by_cone(job, mechanism, mechanism.distance, accuracy)
 
 
 def _points(job: Job, _: float | None) -> Extraction:
-    return extract_by_points(job.session, _exact_terms(job), job.start, job.where, job.orient, job.rng)
+    terms, session = _exact_terms(job), job.session
+    needed = session.dimension + int(not terms.is_plain) + int(job.orient and session.can_label)
+    confirms = session.confirms and session.can_pay(needed + 1)
+    found = extract_by_points(session, terms, job.start, job.where, job.orient, job.rng, verify=confirms)
+    return by_scatter(job, found) if confirms else found
 
 
 def _paper(job: Job, _: float | None) -> Extraction:
@@ -209,7 +245,8 @@ def _revealed(job: Job, _: float | None) -> Extraction:
     mechanism = _exact_terms(job)
     if not mechanism.is_plain:
         raise ExtractionFailed('strategy "revealed" needs answers on the plane; robust ones lie behind it: use "auto"')
-    return extract_by_revealed(job, mechanism.distance or l2)
+    found = extract_by_revealed(job, mechanism.distance or l2)
+    return by_scatter(job, found) if job.session.confirms else found
 
 
 def _approach(job: Job, _: float | None) -> Extraction:
@@ -224,7 +261,8 @@ def _slices(job: Job, _: float | None) -> Extraction:
         job.session.can_explain = (
             False  # answers that are not exactly on the plane are no points of it: labels find those
         )
-    return extract_by_slices(job, job.session.domain, None if mechanism is None else mechanism.distance)
+    found = extract_by_slices(job, job.session.domain, None if mechanism is None else mechanism.distance)
+    return by_scatter(job, found) if job.session.confirms else found
 
 
 def _chain(job: Job, _: float | None) -> Extraction:

@@ -21,12 +21,11 @@ from overexplain.extraction.confirm import (
     refuse_wrong_level,
     unflipped,
 )
+from overexplain.extraction.confirmation import by_cone
 from overexplain.extraction.constrained.approach import extract_by_approach, predict_approach
 from overexplain.extraction.constrained.revealed import extract_by_revealed, predict_revealed
 from overexplain.extraction.diagnosis.diagnose import diagnose_session
 from overexplain.extraction.diagnosis.oracle_report import OracleReport
-from overexplain.extraction.explained import extract_by_cone
-from overexplain.extraction.first import first_answer
 from overexplain.extraction.inexact.chain import extract_by_chain, predict_chain
 from overexplain.extraction.inexact.fitted import euclidean_stretch
 from overexplain.extraction.inexact.warm import FEW, extract_by_average, extract_from, extract_warm, predict_warm
@@ -35,7 +34,7 @@ from overexplain.extraction.labels.floors import predicted_labels
 from overexplain.extraction.labels.labels import extract_by_labels
 from overexplain.extraction.level import level_by_labels, with_level
 from overexplain.extraction.points import extract_by_points
-from overexplain.extraction.precision import answer_error
+from overexplain.extraction.precision import answer_error, visible_grid
 from overexplain.extraction.result import Extraction
 from overexplain.extraction.session import Session
 from overexplain.geometry.arrays import FloatArray
@@ -48,9 +47,6 @@ from overexplain.log.querylog import QueryLog
 
 DIAGNOSTIC = 20
 """Explanations spent on finding out what kind of service this is."""
-
-ENOUGH = 2.0
-"""A bound this many times the accuracy wanted is good enough: bounds are that much larger than errors anyway."""
 
 MOST_SLACK = 0.9
 """Answers with more slack than this come closer to the plane too slowly for a chain."""
@@ -102,13 +98,51 @@ def degrade(job: Job, reason: OverexplainError | None = None) -> Extraction:
     return cheapest(job, ways_after(job, report), notes, reason)
 
 
-def cheapest(job: Job, ways: list[Way], notes: list[str], reason: OverexplainError | None = None) -> Extraction:
+def as_accurate(job: Job, found: Extraction, terms: Mechanism) -> Extraction:
+    """The model, if it is as accurate as wanted; else what answers from far away, or labels, make of it.
+
+    The theorem takes a few answers, and rounding or a solver's tolerance decides how well it knows the model then. A budget that
+    ends on the way is an error only if the caller insists on the accuracy.
+    """
+    if _bound(found) <= job.enough or found.tolerance is None or terms.distance is None:
+        return found
+    seen = replace(terms, tolerance=found.tolerance)
+    way = Way("the declared terms", 0.0, lambda: found, seen)
+    notes = [*found.assumptions, _too_rough(way.name, found)]
+    ways = _onwards(job, way, found)
+    if terms.tolerance is None and _is_decimal(job.session.log):  # an error that does not grow with the distance
+        ways += tolerance_ways(job, seen, terms.distance)
+    try:
+        return cheapest(job, ways, notes, known=[(way, found)])
+    except BudgetExhausted as end:
+        if job.insists or end.found is None:
+            raise
+        best: Extraction = end.found
+        return replace(best, assumptions=(*best.assumptions, "the budget ended before the model was known better"))
+
+
+def _is_decimal(log: QueryLog | None) -> bool:
+    """True if the answers' digits show that they were rounded to decimals."""
+    if log is None:
+        return False
+    points, answers = log.points[log.explained], log.explanations[log.explained]
+    name = visible_grid(answers[answers != points])[1]
+    return name is not None and "decimal" in name
+
+
+def cheapest(
+    job: Job,
+    ways: list[Way],
+    notes: list[str],
+    reason: OverexplainError | None = None,
+    known: list[tuple[Way, Extraction]] | None = None,
+) -> Extraction:
     """What the cheapest way gives that works and is as accurate as wanted; failing that, the most accurate one found.
 
-    A model that is not accurate enough is where labels can go on from.
+    A model that is not accurate enough is where labels can go on from. `known`: models that were found before.
     """
     failures: list[OverexplainError] = [] if reason is None else [reason]
-    found: list[tuple[Way, Extraction]] = []
+    found = list(known or [])
     ways = list(ways)
     while ways:
         way = min(ways, key=lambda way: way.cost)
@@ -124,14 +158,18 @@ def cheapest(job: Job, ways: list[Way], notes: list[str], reason: OverexplainErr
             end.found = _chosen(job, found, notes) if found else None
             raise
         found.append((way, result))
-        if _bound(result) <= ENOUGH * job.accuracy:
+        if _bound(result) <= job.enough:
             break
-        known = "no bound on its error" if result.error_bound is None else f"{result.error_bound:.1g} rad"
-        notes.append(f"not accurate enough: {way.name} ({known})")
+        notes.append(_too_rough(way.name, result))
         ways += _onwards(job, way, result)
     if not found:
         raise _telling(failures)
     return _chosen(job, found, notes)
+
+
+def _too_rough(name: str, found: Extraction) -> str:
+    known = "no bound on its error" if found.error_bound is None else f"{found.error_bound:.1g} rad"
+    return f"not accurate enough: {name} ({known})"
 
 
 def _onwards(job: Job, way: Way, rough: Extraction) -> list[Way]:
@@ -151,7 +189,9 @@ def _chosen(job: Job, found: list[tuple[Way, Extraction]], notes: list[str]) -> 
         log = log.reread(way.terms, unflipped(best, log))
         domain = _domain_of(way.terms, best, log, job.session)
         log = log if domain is None else log.reread(replace(way.terms, domain=domain))
-    return replace(best, spent=job.session.spent, log=log, assumptions=(*notes, *best.assumptions))
+    return replace(
+        best, spent=job.session.spent, log=log, assumptions=tuple(dict.fromkeys((*notes, *best.assumptions)))
+    )
 
 
 def _domain_of(terms: Mechanism, found: Extraction, log: QueryLog, session: Session) -> Domain | None:
@@ -190,19 +230,24 @@ def _confirmed(job: Job, way: Way, found: Extraction) -> Extraction:
     refuse_contradictions(found, job.session.log)
     if way.terms.slack != 0:
         return found
-    scatter = refuse_misplaced(found, job.session.log, way.terms)
+    confirmed = found.residual is not None  # what was seen of its answers is in the bounds already
+    scatter, farthest = (1.0, found.residual) if confirmed else refuse_misplaced(found, job.session.log, way.terms)
+    found = replace(found, residual=farthest)
     if scatter > 1 and found.error_bound is not None and found.offset_bound is not None:
         scatter *= UNSEEN_SCATTER
+        assert farthest is not None
         found = replace(
             found,
             error_bound=min(math.pi, scatter * found.error_bound),
             offset_bound=scatter * found.offset_bound,
             assumptions=(*found.assumptions, "answers are no farther off than those seen, times a margin"),
+            premise=f"every answer is within {UNSEEN_SCATTER * farthest:.2g} of where it should end",
         )
     if way.terms.radius is not None or found.error_bound is None or found.offset_bound is None:
         return found
     if job.session.can_label:
-        refuse_wrong_level(job, found)
+        if not confirmed:
+            refuse_wrong_level(job, found)
         return found
     return replace(
         found,
@@ -384,8 +429,7 @@ def _by_cone_from(away: Job | None, job: Job, terms: Mechanism, norm: Norm) -> E
 
 
 def _by_cone(job: Job, terms: Mechanism, norm: Norm) -> Extraction:
-    first = first_answer(job.session, terms, norm, job.start, job.accuracy, job.where, job.rng)
-    return extract_by_cone(job.session, terms, norm, first, job.where, job.orient)
+    return by_cone(job, terms, norm, job.accuracy)
 
 
 def _by_points(job: Job, terms: Mechanism) -> Extraction:

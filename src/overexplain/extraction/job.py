@@ -13,12 +13,15 @@ from overexplain.extraction.box import Where, where_of
 from overexplain.extraction.session import Session
 from overexplain.geometry.arrays import FloatArray, as_point
 
+ENOUGH = 2.0
+"""A bound this many times the usual accuracy is good enough: bounds are that much larger than errors anyway."""
+
 
 @dataclass(frozen=True, eq=False)
 class Job:
     """One extraction: `accuracy` is the angle wanted (radians), questions lie in `where`, `start` is the first of them.
 
-    `keeps_start`: the caller chose the start; it is not replaced by a better one.
+    `keeps_start`: the caller chose the start; it is not replaced by a better one. `insists`: the caller chose the accuracy.
     """
 
     session: Session
@@ -28,6 +31,12 @@ class Job:
     orient: bool
     rng: np.random.Generator
     keeps_start: bool = False
+    insists: bool = False
+
+    @property
+    def enough(self) -> float:
+        """The bound on the angle that will do."""
+        return self.accuracy if self.insists else ENOUGH * self.accuracy
 
 
 def begin(session: Session, start: ArrayLike | None, bounds: Any, rng: np.random.Generator) -> tuple[FloatArray, Where]:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -51,7 +53,8 @@ def extract_by_points(
     reach = (max(levels.values()) - min(levels.values())) / 2
     if verify:
         allowed = 2 * span.grid * float(np.abs(normal).sum()) + (spread or 0.0) * span.size if span.grid else 0.0
-        _confirm(session, span, normal, levels, allowed, box, rng)
+        with session.confirming() if session.confirms else nullcontext():
+            _confirm(session, span, normal, levels, allowed, box, rng)
     plane = Hyperplane(normal, offset)
     if label_asked:
         away = max(span.questions, key=lambda x: abs(plane.margin(x)))
@@ -86,6 +89,7 @@ def extract_by_points(
         radius=radius if robust else 0.0,
         radius_bound=None,
         unidentified=np.zeros((0, p)),
+        premise="every answer lies on the plane, or equally far behind it, but for rounding",
     )
     return found if mechanism.distance is None else found.rescaled(float(mechanism.distance.dual(normal)))
 
@@ -227,6 +231,24 @@ class _Sides:
         return NO if self.session.label(x) == self.label else YES
 
 
+def _more_questions(
+    session: Session,
+    span: _Span,
+    normal: FloatArray,
+    levels: dict[int, float],
+    box: Where,
+    rng: np.random.Generator,
+) -> Iterator[FloatArray]:
+    """Points about the first question; to confirm a service's terms, one beyond the plane first: a margin shows there."""
+    first, reach = span.questions[0], float(span.scale.max())
+    for number in range(CONFIRMING):
+        x = box.clip(first + reach * rng.normal(size=len(normal)))
+        before, now = (float(normal @ z) - next(iter(levels.values())) for z in (first, x))
+        if session.confirms and number == 0 and before * now > 0:
+            x = box.clip(x - 2 * now * normal)
+        yield x
+
+
 def _confirm(
     session: Session,
     span: _Span,
@@ -237,8 +259,7 @@ def _confirm(
     rng: np.random.Generator,
 ) -> None:
     """One more answer must lie on (one of) the planes found."""
-    reach = float(span.scale.max())
-    questions = (box.clip(span.questions[0] + reach * rng.normal(size=len(normal))) for _ in range(CONFIRMING))
+    questions = _more_questions(session, span, normal, levels, box, rng)
     answer = next((z for x in questions if (z := session.explain(x)) is not None), None)
     if answer is None:
         raise NoExplanation(

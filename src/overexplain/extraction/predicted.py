@@ -35,14 +35,19 @@ def predict(
     labels: bool = True,
     orient: bool = True,
     domain: Domain | None = None,
+    confirm: bool = False,
 ) -> Prediction:
     """What `extract` will spend on a service with these terms; `mechanism` None: it explains nothing.
+
+    `confirm`: with one more answer and, where there are labels, two of them, if the service turns out to keep to its terms.
 
     >>> from overexplain.geometry.norms import l1
     >>> predict(30, Mechanism(l1), 1e-6)
     Prediction(way='Theorem A: dim span K answers', spent=Spent(explanations=30, labels=1), proved=True)
     """
     label = int(labels and orient)
+    known = mechanism is not None and (mechanism.distance is not None or mechanism.is_plain)  # where the plane is
+    confirmation = (1 + 2 * int(labels and known)) if confirm else 0
     if domain is not None and (domain.groups or domain.integers):
         return Prediction("slice by slice", predict_slices(domain, accuracy, mechanism is not None), False)
     if mechanism is None:
@@ -50,7 +55,7 @@ def predict(
     if mechanism.slack == 0 and mechanism.distance is None:
         return Prediction(
             "Theorem D: independent answers",
-            Spent(dimension + int(not mechanism.is_plain), label),
+            Spent(dimension + int(not mechanism.is_plain), label, confirmation),
             not mechanism.tolerance,
         )
     if mechanism.slack == 0:
@@ -58,7 +63,7 @@ def predict(
         smooth = mechanism.distance is not None and mechanism.distance.is_smooth
         theorem = "Theorem B: one answer off the plane" if smooth else "Theorem A: dim span K answers"
         name = theorem if mechanism.radius is not None else "Theorem C: dim span K answers and one for the radius"
-        return Prediction(name, Spent(needed, label), not mechanism.tolerance)
+        return Prediction(name, Spent(needed, label, confirmation), not mechanism.tolerance)
     if mechanism.slack is not None and mechanism.slack <= MOST_SLACK and mechanism.is_plain:
         requests = predict_chain(dimension, accuracy, mechanism.slack)
         return Prediction("chain of counterfactuals", Spent(requests - 1, 1), False)

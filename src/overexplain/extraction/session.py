@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Any, cast
 
 import numpy as np
 
@@ -70,6 +71,10 @@ class Session:
         self.log = QueryLog(mechanism=self.mechanism) if record else None
         self.at_limit: list[int] = []  # rows whose answer ends at a limit of the domain
         self.spent = Spent()
+        self.confirms = False  # True: the terms are not believed until one more answer confirms them
+        self._is_confirming = False
+        self._known: dict[tuple[str, bytes], Any] | None = None  # answers that are not asked for a second time
+        self._repeats = False
         self.planned: int | None = None
         self.bound: float | None = None
         self._watch = watch
@@ -89,6 +94,8 @@ class Session:
 
     def require(self, count: int, purpose: str, whole: bool = True) -> None:
         """Refuse now, before anything is spent on it, what the budget cannot pay for; `whole`: nothing comes after it."""
+        if whole and self._repeats:
+            return  # most of it is known: what is not is refused one by one
         if whole:
             self.planned = self.spent.requests + count
         if self._budget is not None and self.spent.requests + count > self._budget:
@@ -101,12 +108,46 @@ class Session:
                 needed=count if whole else None,
             )
 
+    def can_pay(self, count: int) -> bool:
+        """True if the budget allows so many more requests."""
+        return self._budget is None or self.spent.requests + count <= self._budget
+
+    @contextmanager
+    def remembering(self) -> Iterator[None]:
+        """Within the block, a question that was asked in it before gets the same answer, and costs nothing."""
+        self._known = {}
+        try:
+            yield
+        finally:
+            self._known, self._repeats = None, False
+
+    def repeat(self) -> None:
+        """The same work begins again, and most of its answers are remembered."""
+        self._repeats = True
+
+    @contextmanager
+    def confirming(self) -> Iterator[None]:
+        """Within the block, what is asked counts as confirmation."""
+        self._is_confirming = True
+        try:
+            yield
+        finally:
+            self._is_confirming = False
+
     def explain(self, x: FloatArray) -> FloatArray | None:
         """The explanation of x, or None if the service has none."""
+        if self._known is None:
+            return self._explain(x)
+        asked = ("explain", x.tobytes())
+        if asked not in self._known:
+            self._known[asked] = self._explain(x)
+        return cast("FloatArray | None", self._known[asked])
+
+    def _explain(self, x: FloatArray) -> FloatArray | None:
         if self.forgiving:
             return self.attempt(x).answer
         self.require(1, "the next explanation", whole=False)
-        self.spent = Spent(self.spent.explanations + 1, self.spent.labels)
+        self._count("explanations")
         try:
             answer = checked_explanation(self._ask(self._oracle.explain, x), self.dimension)
         except BudgetExhausted:
@@ -123,7 +164,7 @@ class Session:
     def attempt(self, x: FloatArray) -> Reply:
         """The reply of a service that promises nothing: whatever is no point that moved is "no answer", in its own spelling."""
         self.require(1, "the next explanation", whole=False)
-        self.spent = Spent(self.spent.explanations + 1, self.spent.labels)
+        self._count("explanations")
         try:
             raw = self._ask(self._oracle.explain, x)
         except OverexplainError as error:
@@ -161,12 +202,24 @@ class Session:
 
     def label(self, x: FloatArray) -> int:
         """The label of x: +1 or −1."""
+        if self._known is None:
+            return self._label(x)
+        asked = ("label", x.tobytes())
+        if asked not in self._known:
+            self._known[asked] = self._label(x)
+        return int(self._known[asked])
+
+    def _label(self, x: FloatArray) -> int:
         self.require(1, "the next label", whole=False)
-        self.spent = Spent(self.spent.explanations, self.spent.labels + 1)
+        self._count("labels")
         label = checked_label(self._ask(self._oracle.classify, x))
         if self.log is not None:
             self.log.add_label(x, label)
         return label
+
+    def _count(self, kind: str) -> None:
+        kind = "confirmation" if self._is_confirming else kind
+        self.spent = replace(self.spent, **{kind: getattr(self.spent, kind) + 1})
 
     def _ask(self, verb: Callable[[FloatArray], Any], x: FloatArray) -> Any:
         question = x.copy()  # an oracle that writes into its input must not change ours

@@ -116,7 +116,7 @@ class Boxed(Wrapper):
                 oracle.dimension, np.maximum(box.low, inner.domain.low), np.minimum(box.high, inner.domain.high)
             )
         self._box, self.allowed = box, replace(inner, domain=box)
-        super().__init__(oracle, replace(oracle.mechanism, domain=box) if published is None else published)
+        super().__init__(oracle, published, replace(oracle.mechanism, domain=box))
 
     @property
     def domain(self) -> Domain | None:
@@ -144,7 +144,7 @@ class Immutable(Wrapper):
         free[kept] = False
         self.features = tuple(kept)
         self.allowed = replace(inner, up=inner.up & free, down=inner.down & free)
-        super().__init__(oracle, _without_distance(oracle, inner) if published is None else published)
+        super().__init__(oracle, published, _without_distance(oracle, inner))
 
     def explain(self, x: ArrayLike) -> Any:
         """The nearest point that flips the label by the other features alone, or None."""
@@ -174,7 +174,7 @@ class Monotone(Wrapper):
         up, down = inner.up.copy(), inner.down.copy()
         down[list(self.increase)], up[list(self.decrease)] = False, False
         self.allowed = replace(inner, up=up, down=down)
-        super().__init__(oracle, _without_distance(oracle, inner) if published is None else published)
+        super().__init__(oracle, published, _without_distance(oracle, inner))
 
     def explain(self, x: ArrayLike) -> Any:
         """The nearest point that flips the label by allowed moves, or None."""
@@ -195,7 +195,7 @@ class Sparse(Wrapper):
         _refuse_both(inner.domain, "Sparse", "Boxed")
         self.k = as_count(k, "k")
         self.allowed = replace(inner, most=self.k if inner.most is None else min(self.k, inner.most))
-        super().__init__(oracle, _without_distance(oracle, inner) if published is None else published)
+        super().__init__(oracle, published, _without_distance(oracle, inner))
 
     def explain(self, x: ArrayLike) -> Any:
         """The nearest point that flips the label by at most k features, or None."""
@@ -237,7 +237,7 @@ class OneHot(Wrapper):
         for group in self._domain.groups:
             if 0 < len(set(group) & set(self.change)) < len(group):
                 raise InvalidInput(f"change names a part of the group {list(group)}; a category changes as a whole")
-        super().__init__(oracle, replace(oracle.mechanism, domain=self._domain) if published is None else published)
+        super().__init__(oracle, published, replace(oracle.mechanism, domain=self._domain))
 
     @property
     def domain(self) -> Domain | None:

@@ -62,7 +62,7 @@ class Rounded(Wrapper):
             own = replace(terms, tolerance=(terms.tolerance or 0.0) + off)
             if decimals < 0 and terms.domain is not None and len(terms.domain.continuous) < oracle.dimension:
                 own = replace(own, distance=None, slack=None)  # whole numbers were rounded, too: nothing is promised
-        super().__init__(oracle, own if published is None else published)
+        super().__init__(oracle, published, own)
 
     def explain(self, x: ArrayLike) -> Any:
         """The wrapped oracle's explanation, rounded."""
@@ -72,6 +72,10 @@ class Rounded(Wrapper):
 @final
 class Float32(Wrapper):
     """Explanations rounded to float32, as many services do; the terms say nothing about it."""
+
+    def __init__(self, oracle: Oracle, published: Mechanism | None = None) -> None:
+        super().__init__(oracle, published)
+        self.closed_form = False
 
     def explain(self, x: ArrayLike) -> Any:
         """The wrapped oracle's explanation with float32's 24 bits."""
@@ -86,7 +90,7 @@ class Noisy(Wrapper):
         own = _flips(terms_of(oracle, "Noisy"))
         self.scale = not_negative(scale, "scale")
         self._rng = as_generator(rng)
-        super().__init__(oracle, own if published is None else published)
+        super().__init__(oracle, published, own)
 
     def explain(self, x: ArrayLike) -> Any:
         """The wrapped oracle's explanation, blurred anew at each question."""
@@ -111,7 +115,7 @@ class Suboptimal(Wrapper):
         self._rng = as_generator(rng)
         # (1 + its own slack)(1 + slack) − 1: the oracle inside may already be too long.
         total = None if terms.slack is None else terms.slack + self.slack + terms.slack * self.slack
-        super().__init__(oracle, replace(terms, slack=total) if published is None else published)
+        super().__init__(oracle, published, replace(terms, slack=total))
 
     def explain(self, x: ArrayLike) -> Any:
         """A random valid explanation, not the shortest."""
@@ -168,7 +172,7 @@ class Overshoot(Wrapper):
         own = _flips(terms)
         if law == "constant" and terms.distance is not None and terms.slack == 0:
             own = replace(terms, robustness=None, radius=None, domain=_left(terms.domain))
-        super().__init__(oracle, own if published is None else published)
+        super().__init__(oracle, published, own)
 
     def explain(self, x: ArrayLike) -> Any:
         """The wrapped oracle's explanation, taken further."""
@@ -213,7 +217,7 @@ class RandomRadius(Wrapper):
                 )
             normal = oracle.hyperplane.normal / np.abs(oracle.hyperplane.normal).max()
             self._stretch = float(ball.dual(normal)) / float(terms.distance.dual(normal))
-        super().__init__(oracle, _flips(terms) if published is None else published)
+        super().__init__(oracle, published, _flips(terms))
 
     def explain(self, x: ArrayLike) -> Any:
         """The wrapped oracle's explanation, taken further by the radius drawn for this question."""
@@ -242,7 +246,7 @@ class NearestRow(Wrapper):
         self._distance = l2 if terms is None or terms.distance is None else terms.distance
         domain = None if terms is None else terms.domain
         own = Mechanism(self._distance, slack=None, domain=domain)
-        super().__init__(oracle, own if published is None else published)
+        super().__init__(oracle, published, own)
 
     def explain(self, x: ArrayLike) -> Any:
         """The row that explains x."""
@@ -279,7 +283,7 @@ class SwitchingNorm(Wrapper):
             ModelOracle(oracle.hyperplane, Mechanism(norm(each), terms.robustness, terms.radius)) for each in distances
         ]
         own = Mechanism(None, terms.robustness, terms.radius, terms.tolerance, domain=terms.domain)
-        super().__init__(oracle, own if published is None else published)
+        super().__init__(oracle, published, own)
 
     def explain(self, x: ArrayLike) -> Any:
         """The nearest point under one of the distances."""

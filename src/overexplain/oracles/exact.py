@@ -28,6 +28,8 @@ class ModelOracle:
     (1, array([2., 1.]))
     """
 
+    closed_form = True
+
     def __init__(
         self,
         hyperplane: Hyperplane | LinearModel,

@@ -50,7 +50,7 @@ class Wachter(Wrapper):
     rate, steps, penalties = 0.05, 1000, (1.0, 0.1, 0.01, 1e-3, 1e-4)
 
     def __init__(self, model: ModelOracle) -> None:
-        super().__init__(model, Mechanism("l2", slack=None))
+        super().__init__(model, own=Mechanism("l2", slack=None))
         self._plane = model.hyperplane
 
     def explain(self, x: ArrayLike) -> Any:
@@ -78,7 +78,7 @@ class AdamL1(Wrapper):
     decay, square_decay, smallest = 0.9, 0.999, 1e-8
 
     def __init__(self, model: ModelOracle) -> None:
-        super().__init__(model, Mechanism("l1", slack=None))
+        super().__init__(model, own=Mechanism("l1", slack=None))
         self._plane = model.hyperplane
 
     def explain(self, x: ArrayLike) -> Any:
@@ -111,7 +111,7 @@ class RandomResampling(Wrapper):
     rounds, decimals, ways_back = 20, 2, (1.0, 0.5)
 
     def __init__(self, oracle: Oracle, rows: FloatArray, rng: np.random.Generator) -> None:
-        super().__init__(oracle, HEURISTIC)
+        super().__init__(oracle, own=HEURISTIC)
         self._low, self._high, self._rng = rows.min(axis=0), rows.max(axis=0), rng
 
     def explain(self, x: ArrayLike) -> Any:
@@ -149,7 +149,7 @@ class PutBack(Wrapper):
     """
 
     def __init__(self, nearest: NearestRow, hyperplane: Hyperplane) -> None:
-        super().__init__(nearest, HEURISTIC)
+        super().__init__(nearest, own=HEURISTIC)
         self._plane = hyperplane
 
     def explain(self, x: ArrayLike) -> Any:

@@ -44,6 +44,18 @@ def offers(oracle: Any, verb: str) -> bool:
     return inner is None or offers(inner, verb)
 
 
+def is_closed_form(oracle: Any) -> bool:
+    """True if the answers are this package's own formulas: they are what their terms say, and need no confirmation.
+
+    A class of one's own can say so, too, by ``closed_form = True``; an oracle around another is what it says, else what that is.
+    """
+    said = getattr(oracle, "closed_form", None)
+    if said is not None:
+        return bool(said)
+    inner = getattr(oracle, "wrapped", None)
+    return inner is not None and is_closed_form(inner)
+
+
 def checked_label(answer: Any) -> int:
     """The label as an int, if the service said −1 or +1, False or True."""
     if isinstance(answer, bool | np.bool_):

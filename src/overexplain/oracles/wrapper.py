@@ -12,15 +12,19 @@ from overexplain.errors import DimensionMismatch, InvalidInput
 from overexplain.geometry.arrays import FloatArray, as_point_or_rows
 from overexplain.geometry.domain import Domain
 from overexplain.geometry.mechanism import Mechanism
-from overexplain.oracles.protocol import Oracle, checked_explanation, offers
+from overexplain.oracles.protocol import Oracle, checked_explanation, is_closed_form, offers
 
 
 class Wrapper:
-    """The wrapped oracle's dimension, domain and labels, and the terms of `published` if they are given."""
+    """The wrapped oracle's dimension, domain and labels.
 
-    def __init__(self, oracle: Oracle, published: Mechanism | None = None) -> None:
+    Its terms are those of `published` if they are given, which need not be true; else its `own`; else those of the oracle inside.
+    """
+
+    def __init__(self, oracle: Oracle, published: Mechanism | None = None, own: Mechanism | None = None) -> None:
         self.wrapped = oracle
-        self._published = published
+        self._published = own if published is None else published
+        self.closed_form = published is None and is_closed_form(oracle)
 
     @property
     def dimension(self) -> int:

@@ -47,12 +47,13 @@ def print_plan(prediction: Prediction, oracle: Any, budget: int | None, run: Run
     spent = prediction.spent
     about = "" if prediction.proved else "about "
     cost = f"{about}{counted(spent.explanations, 'explanation')} and {counted(spent.labels, 'label')}"
+    confirmed = f", {spent.confirmation:,} more to confirm" if spent.confirmation else ""
     lines = [
         ("service", _service(oracle.mechanism)),
         ("asked at", oracle.host),
         ("features", f"{oracle.dimension:,}"),
         ("way", prediction.way),
-        ("predicted", f"{cost} ({'a theorem' if prediction.proved else 'an estimate'})"),
+        ("predicted", f"{cost} ({'a theorem' if prediction.proved else 'an estimate'}){confirmed}"),
     ]
     if run is not None:
         lines.append(("answered", f"{counted(run.answered, 'question')}; {counted(run.spent, 'request')} spent"))

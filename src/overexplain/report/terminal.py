@@ -51,9 +51,10 @@ def found_in_pairs(
 ) -> list[tuple[str, str]]:
     """What was found and what it rests on, as names and values; errors only beside the true model (`rebuilt`), else bounds."""
     spent = found.spent
+    confirmed = f", {spent.confirmation:,} more to confirm" if spent.confirmation else ""
     lines = [
         ("method", found.method),
-        ("spent", f"{counted(spent.explanations, 'explanation')}, {counted(spent.labels, 'label')}"),
+        ("spent", f"{counted(spent.explanations, 'explanation')}, {counted(spent.labels, 'label')}{confirmed}"),
     ]
     if rebuilt is None:
         lines += [("angle", _bound(found.error_bound)), ("offset", _bound(found.offset_bound))]
@@ -67,6 +68,9 @@ def found_in_pairs(
         if (same := rebuilt.agreement) is not None:
             floor = f"a constant answer: {percent(same.floor)}"
             lines.append(("agreement", f"{percent(same.share)} of {counted(same.points, 'point')} ({floor})"))
+    if found.premise is not None and (found.tolerance or found.residual is not None):
+        seen = "" if found.residual is None else f" (the farthest seen: {small(found.residual, 1)})"
+        lines.append(("bounds hold if", f"{found.premise}{seen}"))
     lines.append(("rebuilt", _formula(found.hyperplane, features)))
     if mechanism is not None and mechanism.radius is None and found.radius is not None:
         lines.append(("radius", f"{found.radius:.10g} (found; {_bound(found.radius_bound)})"))

@@ -89,7 +89,7 @@ def _terms(
     labels: FloatArray | None,
 ) -> None:
     """Every answer must be what the model rebuilt by the declared terms would give."""
-    found = extract(oracle, strategy="cone", rng=0)
+    found = extract(oracle, strategy="cone", rng=0, confirm=0)  # held against the answers at the points instead
     plane, allowed = found.hyperplane, 4 * (mechanism.tolerance or 0.0)
     reach: float | None = 0.0
     if mechanism.radius is None or mechanism.radius > 0:

@@ -178,6 +178,7 @@ class Attacker:
                 orient=False,
                 budget=self.limit if budget is None else max(0, budget),
                 rng=rng,
+                confirm=0,  # the copy is held against the model itself
             )
         except OverexplainError:
             return NOTHING

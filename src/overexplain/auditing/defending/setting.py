@@ -140,7 +140,7 @@ class Rescaled(Wrapper):
     def __init__(self, oracle: Oracle, unit: float) -> None:
         self.unit = unit
         terms = oracle.mechanism
-        super().__init__(oracle, None if terms is None else scaled(terms, unit))
+        super().__init__(oracle, own=None if terms is None else scaled(terms, unit))
 
     @property
     def domain(self) -> Domain | None:

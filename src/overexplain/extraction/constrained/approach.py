@@ -14,6 +14,7 @@ import numpy as np
 
 from overexplain.errors import BrokenPromise, ExtractionFailed, NoExplanation
 from overexplain.extraction.box import Box
+from overexplain.extraction.confirmation import by_cone, by_scatter
 from overexplain.extraction.constrained.bracket import Bracket, first_bracket, narrowed
 from overexplain.extraction.explained import extract_by_cone
 from overexplain.extraction.first import first_answer
@@ -106,6 +107,10 @@ def _from_nearby(job: Job, mechanism: Mechanism, near: Near) -> Extraction:
     session, before = job.session, job.session.spent.explanations
     if mechanism.distance is None:
         found = extract_by_points(session, mechanism, near.start, near.where, False, job.rng, verify=True)
+        found = by_scatter(job, found) if session.confirms else found
+    elif session.confirms:
+        here = replace(job, start=near.start, where=near.where, orient=False)
+        found = by_cone(here, mechanism, mechanism.distance, job.accuracy)
     else:
         norm = mechanism.distance
         first = first_answer(session, mechanism, norm, near.start, job.accuracy, near.where, job.rng)

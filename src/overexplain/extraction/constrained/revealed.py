@@ -73,6 +73,7 @@ def extract_by_revealed(job: Job, norm: Norm = l2) -> Extraction:
         radius=0.0,
         radius_bound=None,
         unidentified=np.eye(session.dimension)[hidden],
+        premise="every answer lies on the plane but for rounding",
     )
     return found.rescaled(float(norm.dual(normal)), 0.0 if errors is None else float(norm.dual(errors)))
 

@@ -175,6 +175,7 @@ def _result(job: Job, search: SliceSearch, model: SliceModel, bound: float | Non
         radius=0.0,
         radius_bound=None,
         unidentified=np.vstack([np.array(groups).reshape(-1, p), np.eye(p)[alone]]),
+        premise="every answer lies on the plane, and every label is right, but for rounding",
     )
 
 

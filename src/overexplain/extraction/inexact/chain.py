@@ -107,6 +107,7 @@ def extract_by_chain(job: Job, slack: float, norm: Norm | None = None, declared:
         radius=0.0,
         radius_bound=None,
         unidentified=np.zeros((0, p)),
+        premise=f"no answer is more than {1 + slack:g} times as far as the nearest",
     )
     if norm is None:
         return found

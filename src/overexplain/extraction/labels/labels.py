@@ -365,4 +365,5 @@ def _extraction(
         radius=None,
         radius_bound=None,
         unidentified=np.zeros((0, plane.dimension)),
+        premise="every label is right but for rounding",
     )
