@@ -207,6 +207,7 @@ class Region:
             return None
         return self._model(self.gauge.centre + self.gauge.spread @ z)
 
+    @np.errstate(all="ignore")
     def codes(self, X: FloatArray) -> NDArray[np.int8]:
         """A code for every point (row)."""
         if len(X) and not max(float(X.max()), -float(X.min())) < self._largest:

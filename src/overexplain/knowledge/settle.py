@@ -29,6 +29,7 @@ from overexplain.knowledge.smooth import smooth_facts, steepest_weight
 from overexplain.knowledge.terms import TermMaker
 from overexplain.knowledge.ties import Exact, Model, Ties, says
 from overexplain.knowledge.verdicts import Verdict
+from overexplain.log.extremes import BEYOND_FLOAT64
 
 
 @dataclass(frozen=True)
@@ -218,7 +219,7 @@ class Settler:
         for stage in stages:
             try:
                 settled = stage()
-            except SolverFailed:
+            except (SolverFailed, *BEYOND_FLOAT64):
                 continue
             if settled is not None:
                 return settled
