@@ -146,32 +146,32 @@ class Knowledge:
         nothing = Verdict.UNDECIDED if self._known.facts.unsided else Verdict.UNKNOWN
         codes = np.full(len(points), int(nothing), dtype=np.int8)
         if self._known.region is not None and len(points):
-            codes = self._codes(points)
-            self._settle_open(points, codes)
+            deadline = self._known.deadline()
+            codes = self._codes(points, deadline)
+            self._settle_open(points, codes, deadline)
         return Verdicts(codes, points, self._known)
 
-    def _codes(self, points: FloatArray) -> NDArray[np.int8]:
+    def _codes(self, points: FloatArray, deadline: float | None) -> NDArray[np.int8]:
         region = self._known.region
         assert region is not None
         workers = self._threads or os.cpu_count() or 1
         if len(points) <= BLOCK or workers == 1:
-            return region.codes(points)
+            return region.codes(points, deadline)
         from threadpoolctl import threadpool_limits
 
         blocks = [points[i : i + BLOCK] for i in range(0, len(points), BLOCK)]
-        region.codes(points[:1])  # what is made on first use is made once
+        region.codes(points[:1], deadline)  # what is made on first use is made once
         with threadpool_limits(1, user_api="blas"), ThreadPoolExecutor(workers) as pool:
-            return np.concatenate(list(pool.map(region.codes, blocks)))
+            return np.concatenate(list(pool.map(lambda block: region.codes(block, deadline), blocks)))
 
     @np.errstate(all="ignore")
-    def _settle_open(self, points: FloatArray, codes: NDArray[np.int8]) -> None:
+    def _settle_open(self, points: FloatArray, codes: NDArray[np.int8], deadline: float | None) -> None:
         """Exact step for what floats left open; equal points are settled once, and what settles one may settle others."""
         waiting = np.flatnonzero(codes == OPEN)
-        if not len(waiting):
+        if not len(waiting) or (deadline is not None and time.monotonic() > deadline):
             return
         region = self._known.region
         assert region is not None
-        deadline = self._known.deadline()
         settler = self._known.settler()
         settler.limit(deadline)
         unique, inverse = np.unique(points[waiting], axis=0, return_inverse=True)

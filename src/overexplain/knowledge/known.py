@@ -72,7 +72,7 @@ class Known:
         if earlier is not None and earlier.region is not None and self._adds_nothing(earlier):
             self.region = earlier.region
             return
-        self.region = Region(self.facts)
+        self.region = Region(self.facts, deadline=self.deadline())
         # Labels alone: an interior that the gauge proved is a model that fits. Otherwise the exact step has to find one.
         if not self._is_shown_by_labels:
             self.settler()
@@ -144,7 +144,8 @@ class Known:
         if not settler.find_centre(None if self.region is None else self.region.centre()):
             raise_conflict(self.log, self.facts, answers, self.sides, self.tolerance)
         if self.region is not None:
-            settler.suggest = self.region.opponent
+            region = self.region
+            settler.suggest = lambda x: region.opponent(x, settler.ties.deadline)
         return settler
 
     def _make_robust(self, answers: Mapping[int, Answer], evidence: Finder) -> RobustSettler:

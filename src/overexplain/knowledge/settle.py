@@ -7,6 +7,7 @@ zero, the same program is solved in rationals.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
@@ -217,6 +218,8 @@ class Settler:
                 lambda: self._by_exact(point, sign),
             ]
         for stage in stages:
+            if self.ties.deadline is not None and time.monotonic() > self.ties.deadline:
+                break
             try:
                 settled = stage()
             except (SolverFailed, *BEYOND_FLOAT64):
