@@ -431,7 +431,7 @@ def test_memory_is_not_given_away(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(files, "_memory", lambda: 300 * 2 * 16)
     with pytest.raises(InvalidInput, match="do not fit into memory"):
         read_log("log.parquet")
-    monkeypatch.setattr(files, "_memory", lambda: 300 * 2 * 32)
+    monkeypatch.setattr(files, "_memory", lambda: 300 * 2 * (2 * 16 + files.ROW))
     assert len(read_log("log.parquet")) == 300
 
 
