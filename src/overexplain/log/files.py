@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -151,18 +152,12 @@ def _claimed(path: Path) -> int:
 def _memory() -> int:
     """The bytes that this process may have: all of the machine's memory, or what it is limited to."""
     found = [2**40]
-    try:
+    with suppress(AttributeError, OSError, ValueError):
         found.append(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
-    except (AttributeError, OSError, ValueError):
-        pass
-    try:
+    with suppress(ImportError, OSError):  # no such thing on Windows
         import resource
 
         found.append(resource.getrlimit(resource.RLIMIT_AS)[0])
-    except (ImportError, OSError):  # no such thing on Windows
-        pass
-    try:  # of a container
+    with suppress(OSError, ValueError):  # of a container
         found.append(int(Path("/sys/fs/cgroup/memory.max").read_text()))
-    except (OSError, ValueError):
-        pass
     return min(size for size in found if size > 0)  # -1: no limit
