@@ -7,12 +7,17 @@ import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from html_reader import REPORTS
 from overexplain.auditing.audit_report import AuditReport
 from overexplain.cli.main import run
 from overexplain.errors import InvalidInput
+from overexplain.geometry.hyperplane import Hyperplane
+from overexplain.geometry.mechanism import Mechanism
+from overexplain.log.querylog import QueryLog
+from overexplain.oracles.exact import ModelOracle
 from overexplain.report.render import render
 
 ENTRIES = json.loads(REPORTS["sample"].to_json())
@@ -95,3 +100,24 @@ def test_every_report_of_the_samples_fits_together() -> None:
 def test_a_service_that_is_not_there_is_named() -> None:
     with pytest.raises(InvalidInput, match="no service 's99'"):
         REPORTS["sample"].service("s99")
+
+
+def test_names_turn_nothing_around_on_a_screen_or_in_a_picture(tmp_path, monkeypatch, capsys) -> None:
+    monkeypatch.chdir(tmp_path)
+    names = ["a\u202eb\x1b[31m", "c\u2066d\u009b"]
+    Path("model.json").write_text(json.dumps({"features": names, "coefficients": [1.0, -2.0], "intercept": 0.3}))
+    service = ModelOracle(Hyperplane([1.0, -2.0], -0.3), Mechanism("l1"))
+    log, asked = QueryLog(features=names, mechanism=service.mechanism), np.random.default_rng(0).normal(size=(20, 2))
+    log.add_explanation(asked, service.explain(asked), service.classify(asked), client="cl\u202e\x1b")
+    log.save("log.jsonl")
+    commands = [
+        "extract model.json --distance l1",
+        "model inspect model.json",
+        "map log.jsonl",
+        "map log.jsonl -o map.svg",
+    ]
+    for command in [*commands, "monitor log.jsonl", "log show log.jsonl", "log check log.jsonl"]:
+        assert run(command.split()) == 0
+        out, err = capsys.readouterr()
+        assert not {"\u202e", "\u2066", "\u009b", "\x1b"} & {*out, *err}, command
+    assert not {"\u202e", "\u2066", "\u009b", "\x1b"} & {*Path("map.svg").read_text()}
