@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import re
-import unicodedata
 import textwrap
+import unicodedata
 from xml.sax.saxutils import escape
 
 import numpy as np
