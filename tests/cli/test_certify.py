@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import shlex
+import time
 from pathlib import Path
 
 import numpy as np
@@ -416,3 +417,18 @@ def test_terms_that_are_not_used_are_said(capsys) -> None:
     out, err = capsys.readouterr()
     assert "(23 labels and 0 explanations)" in out
     assert err.startswith("note: 3 explanations in bare.jsonl say nothing of their terms; they are not used")
+
+
+def test_a_time_limit_holds_where_labels_are_fewer_than_features(capsys) -> None:
+    """What labels cannot reach is found by an elimination in rationals, which for these takes minutes."""
+    rng = np.random.default_rng(0)
+    features = [f"x{i}" for i in range(1500)]
+    log, points = QueryLog(features=features), rng.normal(size=(150, 1500)).round(3)
+    log.add_label(points, Hyperplane(rng.normal(size=1500), 0.1).labels(points))
+    log.save("wide.jsonl")
+    middle = ",".join(repr(v) for v in ((points[0] + points[1]) / 2).tolist())
+    Path("middle.csv").write_text(",".join(features) + "\n" + middle + "\n")
+    began = time.monotonic()
+    assert run(["certify", "wide.jsonl", "middle.csv", "--time-limit", "1", "--json"]) == 0
+    assert time.monotonic() - began < 20
+    assert json.loads(capsys.readouterr().out)["counts"]["UNDECIDED"] == 1

@@ -6,11 +6,15 @@ import os
 import subprocess
 import sys
 
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from overexplain import errors
 from overexplain.cli import app, main
 
+ONE_THREAD = os.environ | {"OPENBLAS_NUM_THREADS": "1"}  # the stacks of its threads are address space, too
 HEAVY = {"numpy", "scipy", "sklearn", "pandas", "rich.table", "rich.console"}
 
 
@@ -175,3 +179,26 @@ def test_a_reader_that_leaves_ends_it_quietly() -> None:
     )
     os.close(writer)
     assert (done.returncode, done.stderr) == (141, "")
+
+
+def test_no_memory_is_said_in_plain_words(monkeypatch, capsys) -> None:
+    assert failing(MemoryError("Unable to allocate 305. MiB for an array"), monkeypatch) == 3
+    err = capsys.readouterr().err
+    assert err.startswith("error: out of memory: ")
+    assert err.count("\n") == 1
+    assert "bug" not in err
+
+
+@pytest.mark.parametrize("arguments", [["log", "check"], ["log", "show"]])
+def test_a_few_bytes_that_unpack_to_millions_of_rows_are_refused(arguments, tmp_path) -> None:
+    rows = 6_000_000
+    table = pa.table({"a": pa.array(np.zeros(rows)), "b": pa.array(np.ones(rows)), "label": pa.array(np.ones(rows))})
+    pq.write_table(table, tmp_path / "log.parquet", compression="zstd")
+    assert (tmp_path / "log.parquet").stat().st_size < 500_000
+    limited = "import resource, sys; resource.setrlimit(resource.RLIMIT_AS, (10**9, 10**9)); "
+    limited += f"from overexplain.cli.main import run; sys.exit(run({[*arguments, 'log.parquet']!r}))"
+    done = subprocess.run(
+        [sys.executable, "-c", limited], capture_output=True, text=True, check=False, cwd=tmp_path, env=ONE_THREAD
+    )
+    assert (done.returncode, done.stderr.count("\n")) == (3, 1), done.stderr
+    assert "6,000,000 rows or more of 2 features do not fit into memory" in done.stderr

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import random
 import subprocess
 import sys
+import time
 from fractions import Fraction as F
 from pathlib import Path
 
@@ -15,7 +17,7 @@ import pytest
 import overexplain as ox
 from overexplain.cli import verify
 from overexplain.cli.main import run
-from overexplain.knowledge.certificates import Certificate
+from overexplain.knowledge.certificates import Certificate, Disagreement, Model
 from overexplain.knowledge.checker import Term
 from overexplain.knowledge.verdicts import Verdict
 from proof_samples import contradiction, labels_only, under_another_tolerance, with_an_assumption
@@ -312,3 +314,47 @@ def test_neither_solver_nor_engine_is_loaded(files: list[str]) -> None:
     )
     assert found.stderr == ""
     assert found.stdout.splitlines()[-1] == "0 []"
+
+
+# Long numbers: a few hundred kilobytes must not keep a reviewer waiting.
+
+LONG_ENOUGH = 5.0
+"""Seconds; each of these took ten or more when their numbers were computed with as they are."""
+
+
+def took(*arguments: str) -> float:
+    began = time.monotonic()
+    assert run(["verify", *arguments]) == 7
+    return time.monotonic() - began
+
+
+def test_rays_of_long_numbers_are_ranked_in_no_time(tmp_path, monkeypatch, capsys) -> None:
+    monkeypatch.chdir(tmp_path)
+    p, rng = 12, random.Random(1)
+    log = ox.QueryLog(mechanism=ox.Mechanism("l2", tolerance=0.0))
+    log.add_explanation([0.0] * p, [0.0] * (p - 1) + [1.0], label=-1)
+    log.save("log.jsonl")
+    terms = []
+    for _ in range(p - 1):
+        level = [F(rng.getrandbits(8000)) for _ in range(p - 1)] + [F(0)]
+        terms += [Term("ray", F(1), 0, vector=tuple(s * v for v in level)) for s in (1, -1)]
+    Path("proofs.jsonl").write_text(Certificate.about(log, None, None, terms).to_json() + "\n")
+    assert took(*PAIR) < LONG_ENOUGH
+    assert "nothing in it is strict" in capsys.readouterr().err
+
+
+def test_models_of_long_numbers_are_refused(tmp_path, monkeypatch, capsys) -> None:
+    monkeypatch.chdir(tmp_path)
+    p, rng = 20, np.random.default_rng(1)
+    mechanism = ox.Mechanism("l2", tolerance=1e-3)
+    oracle = ox.ModelOracle(ox.Hyperplane(rng.normal(size=p), 0.1), mechanism)
+    log = ox.QueryLog(mechanism=mechanism)
+    for x in rng.normal(size=(100, p)):
+        log.add_explanation(x, oracle.explain(x), label=oracle.classify(x))
+    log.save("log.jsonl")
+    digits = random.Random(1)
+    normal = tuple(F(v) + F(1, digits.getrandbits(2000) | 2**1999) for v in oracle.hyperplane.normal.tolist())
+    model = Model(normal, F(0.1))
+    Path("proofs.jsonl").write_text(Disagreement(tuple(log.points[0]), model, model).to_json() + "\n")
+    assert took(*PAIR) < LONG_ENOUGH
+    assert "a model: fractions too long to be computed with" in capsys.readouterr().err

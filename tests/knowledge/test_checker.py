@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import random
 from dataclasses import replace
 from fractions import Fraction as F
 from pathlib import Path
@@ -12,8 +13,18 @@ import pytest
 
 import overexplain as ox
 from overexplain.knowledge import branches, checker, enclosures, levels, promises, witnesses
-from overexplain.knowledge.checker import Answer, Lemma, Term, check_certificate, check_witness, fact_of
+from overexplain.knowledge.checker import (
+    PRIME,
+    Answer,
+    Lemma,
+    Term,
+    _has_full_rank,
+    check_certificate,
+    check_witness,
+    fact_of,
+)
 from overexplain.knowledge.evidence import Finder
+from overexplain.knowledge.exact import null_space
 from provers import exact, float_proof
 from strategies import make_norm
 
@@ -342,3 +353,17 @@ def test_the_checker_imports_the_standard_library_and_nothing_of_an_engine() -> 
             names += [node.module] if isinstance(node, ast.ImportFrom) else []
             for name in names:
                 assert name.split(".")[0] in allowed or name in own
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_rank_modulo_a_prime_never_exceeds_the_true_one(seed: int) -> None:
+    """Small entries, multiples of the prime and fractions over it among them."""
+    rng = random.Random(seed)
+    values = [F(0), F(1), F(-2), F(3, 4), F(PRIME), F(1, PRIME), F(PRIME + 1, 3), F(2) ** 200]
+    for _ in range(50):
+        rows = [[rng.choice(values) for _ in range(3)] for _ in range(rng.randint(1, 5))]
+        rank = 3 - len(null_space(rows, 3))
+        assert rank == 3 or not _has_full_rank(rows)
+        plain = [[F(rng.randint(-2, 2), rng.randint(1, 3)) for _ in range(3)] for _ in range(rng.randint(1, 5))]
+        rank = 3 - len(null_space(plain, 3))
+        assert (rank == 3) == _has_full_rank(plain)

@@ -128,11 +128,11 @@ def test_what_a_table_cannot_hold_is_refused_and_nothing_written() -> None:
     log.add_label([1.0], 1, client="\ud800")
     with pytest.raises(InvalidInput, match="client is no Unicode"):
         log.save("log.parquet")
-    for name in ("\ud800", "\ufeffa", "a\0"):
+    for name in ("\ufeffa", "a\0"):
         with pytest.raises(InvalidInput, match="names of features"):
             QueryLog([name]).save("log.csv")
-    with pytest.raises(InvalidInput, match="names of features"):
-        QueryLog(["\ud800"]).save("log.parquet")
+    with pytest.raises(InvalidInput, match="no Unicode text"):
+        QueryLog(["\ud800"])
     for path in TABLES:
         with pytest.raises(InvalidInput, match="two columns of the same name: 'label'"):
             QueryLog(["label"]).save(path)
@@ -431,7 +431,7 @@ def test_memory_is_not_given_away(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(files, "_memory", lambda: 300 * 2 * 16)
     with pytest.raises(InvalidInput, match="do not fit into memory"):
         read_log("log.parquet")
-    monkeypatch.setattr(files, "_memory", lambda: 300 * 2 * 32)
+    monkeypatch.setattr(files, "_memory", lambda: 300 * 2 * (2 * 16 + files.ROW))
     assert len(read_log("log.parquet")) == 300
 
 

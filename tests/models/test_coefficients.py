@@ -103,7 +103,7 @@ def test_arrays_are_lists() -> None:
 def test_a_saved_model_comes_back_bit_for_bit(
     tmp_path_factory: pytest.TempPathFactory, normal: list[float], offset: float, threshold: float | None, named: bool
 ) -> None:
-    names = tuple(f'"ä\ud800{i}' for i in range(len(normal))) if named else None
+    names = tuple(f'"ä\u202e{i}' for i in range(len(normal))) if named else None
     classes = ("nein", "ja") if named else None
     model = LinearModel(Hyperplane(np.array(normal), offset), names, threshold, classes)
     path = tmp_path_factory.getbasetemp() / "saved.json"

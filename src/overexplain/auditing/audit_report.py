@@ -11,7 +11,9 @@ from typing import Annotated, Any, Final, Literal
 
 import msgspec
 
+from overexplain.auditing.report_checks import refuse_misfits
 from overexplain.auditing.written import Provenance, as_json, read_json
+from overexplain.errors import InvalidInput
 
 FORMAT: Final = "overexplain-audit"
 VERSION: Final = 1
@@ -363,8 +365,11 @@ class AuditReport:
         return all(gate.passed for gate in self.gates)
 
     def service(self, id: str) -> AuditedService:
-        """The service of that id."""
-        return next(service for service in self.services if service.id == id)
+        """The service of that id; InvalidInput if there is none."""
+        found = next((service for service in self.services if service.id == id), None)
+        if found is None:
+            raise InvalidInput(f"the report has no service {id!r}")
+        return found
 
     def known_of(self, id: str) -> UntilKnown | None:
         """What rebuilding takes under a service; None if it was not tried."""
@@ -384,8 +389,10 @@ class AuditReport:
 
     @staticmethod
     def from_json(text: str | bytes) -> AuditReport:
-        """The report in a JSON text; InvalidInput says where it does not fit the schema."""
-        return read_json(AuditReport, text, VERSION, "an audit report")
+        """The report in a JSON text; InvalidInput says where it does not fit the schema, or its parts do not fit together."""
+        report = read_json(AuditReport, text, VERSION, "an audit report")
+        refuse_misfits(report)
+        return report
 
 
 def json_schema() -> dict[str, Any]:

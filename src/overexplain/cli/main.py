@@ -23,10 +23,10 @@ from overexplain.errors import (
     OverexplainError,
 )
 
-GATE_FAILED, USAGE, FAILED, INTERRUPTED, UNREAD = 1, 2, 8, 130, 141
+GATE_FAILED, USAGE, REFUSED, FAILED, INTERRUPTED, UNREAD = 1, 2, 3, 8, 130, 141
 _CODES: tuple[tuple[type[Exception], int], ...] = (
-    (InvalidInput, 3),
-    (OSError, 3),
+    (InvalidInput, REFUSED),
+    (OSError, REFUSED),
     (InconsistentLog, 4),
     (EndpointFailed, 5),
     (BudgetExhausted, 6),
@@ -91,6 +91,9 @@ def _failed(error: Exception) -> int:
             return code
     if os.environ.get("OVEREXPLAIN_TRACEBACK"):
         raise error
+    if isinstance(error, MemoryError):
+        say("error: out of memory: the input is too large for this machine, or for what the process may have; split it")
+        return REFUSED
     say(
         f"error: unexpected {type(error).__name__}: {error}. This is a bug in overexplain; "
         "please report it with what OVEREXPLAIN_TRACEBACK=1 shows"

@@ -9,6 +9,7 @@ from typing import IO, Any
 
 import numpy as np
 
+from overexplain._texts import is_unicode
 from overexplain.cli.points import BLOCK, Block, PointsFile, bytes_read
 from overexplain.errors import DimensionMismatch, InvalidInput, NotFinite
 from overexplain.log.jsonl.formats import parse_json
@@ -29,6 +30,8 @@ def read_json_lines(
     named = isinstance(entry, dict)
     if named and features is None:
         raise InvalidInput(f"{path}: its points have names, the log has none; give every point as a list of numbers")
+    if named and (odd := next((name for name in entry if not is_unicode(name)), None)) is not None:
+        raise InvalidInput(f"{first[0]}: the name {odd!r} is no Unicode text: it has half of a surrogate pair")
     if raw is not None and named and raw.are_in(entry):
         extras = tuple(name for name in entry if name not in raw.names)
         return PointsFile(extras, _raw_blocks(chain([first], lines), raw, extras), bytes_read(file))
@@ -53,7 +56,8 @@ def _raw_blocks(lines: Iterator[tuple[str, bytes]], raw: Raw, extras: tuple[str,
 
 
 def _text(value: Any) -> str:
-    return value if isinstance(value, str) else json.dumps(value)
+    """The value of a key, as it is written beside the verdict; what no file can hold as JSON writes it."""
+    return value if isinstance(value, str) and is_unicode(value) else json.dumps(value)
 
 
 def _blocks(

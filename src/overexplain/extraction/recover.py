@@ -19,6 +19,7 @@ from overexplain.geometry.lp import linf
 from overexplain.geometry.mechanism import Mechanism
 from overexplain.geometry.norm import FLOAT64_ANSWER, Norm
 from overexplain.geometry.on_plane import on_plane
+from overexplain.log.extremes import numbers_of_a_log, refuse_extreme
 from overexplain.log.querylog import QueryLog
 
 SINGULAR = 1e-10
@@ -34,6 +35,7 @@ PLANE: _Level = (None, 0.0, 0, None)
 ADDITIVE = 1e-9
 
 
+@numbers_of_a_log()
 def recover(log: QueryLog, orient: bool = True) -> Hyperplane | None:
     """The hyperplane that every answer of the log agrees on, or None if the log leaves more than one.
 
@@ -51,6 +53,7 @@ def recover(log: QueryLog, orient: bool = True) -> Hyperplane | None:
     """
     if not isinstance(log, QueryLog):
         raise InvalidInput(f"recover reads a QueryLog, got {type(log).__name__}")
+    refuse_extreme(log)
     answers = [_Answer(int(i), log) for i in log.explained]
     answers = [answer for answer in answers if answer.is_usable]
     if not answers:

@@ -360,17 +360,31 @@ def _leave_nothing(weights: Sequence[Fraction], facts: Sequence[Fact]) -> bool:
     The sum is 0 only if every fact in it is: if none has a length in it and their left sides have full rank, (a, b) = 0.
     """
     used = [fact for fact, weight in zip(facts, weights, strict=True) if weight > 0]
-    if not used or any(fact.rights for fact in used):
+    return bool(used) and not any(fact.rights for fact in used) and _has_full_rank([fact.left for fact in used])
+
+
+PRIME = 2**127 - 1
+
+
+def _has_full_rank(rows: Sequence[Sequence[Fraction]]) -> bool:
+    """True only if some rows of the matrix are a basis: found modulo a prime, where numbers stay short.
+
+    A minor that is not 0 there is not 0, so the rank modulo a prime never exceeds the true one. It may fall short of it, and then
+    the proof is refused.
+    """
+    if any(value.denominator % PRIME == 0 for row in rows for value in row):
         return False
-    rows = [list(fact.left) for fact in used]
-    for k in range(len(rows[0])):
-        pivot = next((i for i in range(k, len(rows)) if rows[i][k]), None)
+    left = [[value.numerator * pow(value.denominator % PRIME, -1, PRIME) % PRIME for value in row] for row in rows]
+    for k in range(len(left[0])):
+        pivot = next((row for row in left if row[k]), None)
         if pivot is None:
             return False
-        rows[k], rows[pivot] = rows[pivot], rows[k]
-        for row in rows[k + 1 :]:
-            factor = row[k] / rows[k][k]
-            row[:] = [a - factor * b for a, b in zip(row, rows[k], strict=True)]
+        left.remove(pivot)
+        inverse = pow(pivot[k], -1, PRIME)
+        for row in left:
+            if row[k]:
+                factor = row[k] * inverse % PRIME
+                row[k:] = [(a - factor * b) % PRIME for a, b in zip(row[k:], pivot[k:], strict=True)]
     return True
 
 

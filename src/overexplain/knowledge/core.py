@@ -69,12 +69,13 @@ class Core:
     def inverse(self) -> FloatArray:
         """u = inverse·w for every w of the core."""
         columns, balanced = self._balanced()
-        return np.asarray(columns[:, None] * np.linalg.pinv(balanced) * self.scale)
+        return np.asarray(columns[:, None] * np.linalg.pinv(_finite(balanced)) * self.scale)
 
     def coordinates(self, w: FloatArray) -> FloatArray:
         """The u whose model is nearest to w, in the units of the data."""
         columns, balanced = self._balanced()
-        return np.asarray(columns * np.linalg.lstsq(balanced, w * self.scale, rcond=None)[0])
+        found = np.linalg.lstsq(_finite(balanced), _finite(w * self.scale), rcond=None)[0]
+        return np.asarray(columns * found)
 
     def _balanced(self) -> tuple[FloatArray, FloatArray]:
         """(powers of two for the columns, the basis in units where all its columns are about 1)."""
@@ -111,6 +112,13 @@ def find_core(facts: Facts, exponents: IntArray) -> Core:
     )
 
 
+def _finite(values: FloatArray) -> FloatArray:
+    """The values, unless one has overflowed: LAPACK would write of it to the screen."""
+    if not np.isfinite(values).all():
+        raise OverflowError("a number beyond float64")
+    return values
+
+
 def _reduce(
     thin: list[Equality], outer: FloatArray, exponents: IntArray, typical: FloatArray
 ) -> tuple[FloatArray, FloatArray, BoolArray]:
@@ -125,7 +133,7 @@ def _reduce(
     widths = np.maximum(widths, 64 * UNIT_ROUNDOFF * np.linalg.norm(rows, axis=1)) + 1e-300
     space = np.linalg.qr(scale[:, None] * outer)
     measured = (rows / widths[:, None]) @ space[0]
-    left, values, right = np.linalg.svd(measured)
+    left, values, right = np.linalg.svd(_finite(measured))
     rank = int(np.sum(values > 1 / FIXED))
     inner = np.linalg.solve(space[1], right[rank:].T) if rank < len(right) else np.zeros((outer.shape[1], 0))
     pseudo = right[:rank].T @ (left[:, :rank].T / values[:rank, None])

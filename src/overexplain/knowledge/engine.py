@@ -21,8 +21,10 @@ from overexplain.knowledge.certificates import Certificate, Disagreement
 from overexplain.knowledge.faces import WORTH, Faces, certain_on
 from overexplain.knowledge.facts import LEVELS, Robust
 from overexplain.knowledge.known import Known
+from overexplain.knowledge.settle import UNDECIDED
 from overexplain.knowledge.smooth import OPEN
 from overexplain.knowledge.verdicts import Verdict, Verdicts
+from overexplain.log.extremes import BEYOND_FLOAT64, numbers_of_a_log
 from overexplain.log.querylog import Points, QueryLog
 from overexplain.log.rows import as_numbers, in_order
 
@@ -69,7 +71,9 @@ class Knowledge:
         if threads is not None and not threads >= 1:
             raise InvalidInput(f"threads is a whole number above 0 or None, got {threads!r}")
         self._threads = threads
-        self._known = Known(log, _limit(tolerance, "tolerance"), _limit(time_limit, "time_limit"), robust)
+        limits = _limit(tolerance, "tolerance"), _limit(time_limit, "time_limit")
+        with numbers_of_a_log():
+            self._known = Known(log, *limits, robust)
 
     # What is known.
 
@@ -142,31 +146,32 @@ class Knowledge:
         nothing = Verdict.UNDECIDED if self._known.facts.unsided else Verdict.UNKNOWN
         codes = np.full(len(points), int(nothing), dtype=np.int8)
         if self._known.region is not None and len(points):
-            codes = self._codes(points)
-            self._settle_open(points, codes)
+            deadline = self._known.deadline()
+            codes = self._codes(points, deadline)
+            self._settle_open(points, codes, deadline)
         return Verdicts(codes, points, self._known)
 
-    def _codes(self, points: FloatArray) -> NDArray[np.int8]:
+    def _codes(self, points: FloatArray, deadline: float | None) -> NDArray[np.int8]:
         region = self._known.region
         assert region is not None
         workers = self._threads or os.cpu_count() or 1
         if len(points) <= BLOCK or workers == 1:
-            return region.codes(points)
+            return region.codes(points, deadline)
         from threadpoolctl import threadpool_limits
 
         blocks = [points[i : i + BLOCK] for i in range(0, len(points), BLOCK)]
-        region.codes(points[:1])  # what is made on first use is made once
+        region.codes(points[:1], deadline)  # what is made on first use is made once
         with threadpool_limits(1, user_api="blas"), ThreadPoolExecutor(workers) as pool:
-            return np.concatenate(list(pool.map(region.codes, blocks)))
+            return np.concatenate(list(pool.map(lambda block: region.codes(block, deadline), blocks)))
 
-    def _settle_open(self, points: FloatArray, codes: NDArray[np.int8]) -> None:
+    @np.errstate(all="ignore")
+    def _settle_open(self, points: FloatArray, codes: NDArray[np.int8], deadline: float | None) -> None:
         """Exact step for what floats left open; equal points are settled once, and what settles one may settle others."""
         waiting = np.flatnonzero(codes == OPEN)
-        if not len(waiting):
+        if not len(waiting) or (deadline is not None and time.monotonic() > deadline):
             return
         region = self._known.region
         assert region is not None
-        deadline = self._known.deadline()
         settler = self._known.settler()
         settler.limit(deadline)
         unique, inverse = np.unique(points[waiting], axis=0, return_inverse=True)
@@ -179,7 +184,10 @@ class Knowledge:
         todo = np.flatnonzero(found == OPEN)
         while len(todo) and (deadline is None or time.monotonic() < deadline):
             first, todo = todo[0], todo[1:]
-            settled = settler.settle(unique[first], suggest=not region.trusted)
+            try:
+                settled = settler.settle(unique[first], suggest=not region.trusted)
+            except BEYOND_FLOAT64:  # too far off to be computed: the others get their verdicts
+                settled = UNDECIDED
             found[first] = settled.verdict
             pool.learn(settled.yes, None if settled.is_turned else settled.no)
             face = faces.learn(settled)
@@ -239,7 +247,8 @@ class Knowledge:
             log.add_label(x, label)
         else:
             log.add_explanation(x, explanation, label=label, mechanism=mechanism)
-        self._known = Known(log, self._known.tolerance, self._known.time_limit, self._known.robust, self._known)
+        with numbers_of_a_log():
+            self._known = Known(log, self._known.tolerance, self._known.time_limit, self._known.robust, self._known)
         return self
 
     def __repr__(self) -> str:

@@ -24,6 +24,11 @@ class OutOfTime(SolverFailed):
     """The exact step was stopped by a time limit."""
 
 
+def _refuse_late(deadline: float | None) -> None:
+    if deadline is not None and time.monotonic() > deadline:
+        raise OutOfTime("the exact step ran out of time")
+
+
 @dataclass(frozen=True)
 class Outcome:
     """`weights` (None: there is no solution) and `prices` y, one for each row.
@@ -92,8 +97,7 @@ class _Tableau:
     def _climb(self, gain: Sequence[Fraction], allowed: int) -> int | None:
         """Pivot until no column improves; the column along which the gain is unbounded, if there is one."""
         while True:
-            if self.deadline is not None and time.monotonic() > self.deadline:
-                raise OutOfTime("the exact step ran out of time")
+            _refuse_late(self.deadline)
             entering = self._improving(gain, allowed)
             if entering is None:
                 return None
@@ -150,12 +154,16 @@ class _Tableau:
         ]
 
 
-def null_space(rows: Sequence[Column], size: int) -> list[list[Fraction]]:
-    """A basis of all v with row·v = 0 for every row, by elimination: v is 1 at one free entry and 0 at the others."""
+def null_space(rows: Sequence[Column], size: int, deadline: float | None = None) -> list[list[Fraction]]:
+    """A basis of all v with row·v = 0 for every row, by elimination: v is 1 at one free entry and 0 at the others.
+
+    `deadline` (time.monotonic) stops it with OutOfTime.
+    """
     reduced: list[tuple[int, list[Fraction]]] = []
     for row in rows:
         rest = list(row)
         for pivot, done in reduced:
+            _refuse_late(deadline)
             if rest[pivot]:
                 factor = rest[pivot]
                 rest = [a - factor * b if b else a for a, b in zip(rest, done, strict=True)]
@@ -164,6 +172,7 @@ def null_space(rows: Sequence[Column], size: int) -> list[list[Fraction]]:
             continue
         rest = [value / rest[lead] if value else ZERO for value in rest]
         for k, (pivot, done) in enumerate(reduced):
+            _refuse_late(deadline)
             if done[lead]:
                 factor = done[lead]
                 reduced[k] = (pivot, [a - factor * b if b else a for a, b in zip(done, rest, strict=True)])

@@ -41,7 +41,7 @@ class Faces:
         held = Span.of(self._queries[np.isin(self._facts.rows, rows)], self._exponents)
         if held.is_whole:
             return None
-        inside = held.reached(self._queries, self._exponents)
+        inside, _ = held.reached(self._queries, self._exponents)
         key = inside.tobytes()
         if key in self._seen:
             return None

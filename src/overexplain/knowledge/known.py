@@ -28,6 +28,7 @@ from overexplain.knowledge.screens import Screens
 from overexplain.knowledge.settle import UNDECIDED, Settled, Settler
 from overexplain.knowledge.sides import Labelled, Sides, find_sides
 from overexplain.knowledge.verdicts import Verdict
+from overexplain.log.extremes import BEYOND_FLOAT64, refuse_extreme
 from overexplain.log.querylog import QueryLog
 
 PATIENCE = 60.0
@@ -51,6 +52,7 @@ class Known:
     ) -> None:
         self.log, self.tolerance, self.time_limit, self.rows = log, tolerance, time_limit, len(log)
         self.robust: Robust = robust
+        refuse_extreme(log)
         self.answers: Mapping[int, Answer] = answers_of(log, tolerance)
         for terms in log.mechanisms:  # a norm of the user's own is refused by name, before anything is said
             written_form(terms.distance)
@@ -70,7 +72,7 @@ class Known:
         if earlier is not None and earlier.region is not None and self._adds_nothing(earlier):
             self.region = earlier.region
             return
-        self.region = Region(self.facts)
+        self.region = Region(self.facts, deadline=self.deadline())
         # Labels alone: an interior that the gauge proved is a model that fits. Otherwise the exact step has to find one.
         if not self._is_shown_by_labels:
             self.settler()
@@ -142,7 +144,8 @@ class Known:
         if not settler.find_centre(None if self.region is None else self.region.centre()):
             raise_conflict(self.log, self.facts, answers, self.sides, self.tolerance)
         if self.region is not None:
-            settler.suggest = self.region.opponent
+            region = self.region
+            settler.suggest = lambda x: region.opponent(x, settler.ties.deadline)
         return settler
 
     def _make_robust(self, answers: Mapping[int, Answer], evidence: Finder) -> RobustSettler:
@@ -196,13 +199,17 @@ class Known:
         """When an exact step that begins now has to stop."""
         return None if self.time_limit is None else time.monotonic() + self.time_limit
 
+    @np.errstate(all="ignore")
     def prove(self, x: FloatArray, verdict: Verdict | None) -> Certificate | Disagreement:
         """The proof of a point's verdict; SolverFailed if there is none."""
         settled = self._trivial(x)
         if settled is None:
             settler = self.settler()
             settler.limit(self.deadline())
-            settled = (self.pool.settled(x) if verdict is Verdict.UNKNOWN else None) or settler.settle(x)
+            try:
+                settled = (self.pool.settled(x) if verdict is Verdict.UNKNOWN else None) or settler.settle(x)
+            except BEYOND_FLOAT64:
+                settled = UNDECIDED
         if settled.verdict is Verdict.UNDECIDED or (verdict is not None and settled.verdict != verdict):
             raise SolverFailed(
                 "no proof was found: the point is undecided"

@@ -27,7 +27,7 @@ from overexplain.knowledge.enclosures import (
 
 YES, NO, BOUNDARY = 1, -1, 2
 
-LARGEST_BITS = 250_000
+LARGEST_BITS = 100_000
 """Longer numerators and common denominators are refused: no honest proof needs them, and they would take for ever."""
 
 FLOAT64_ANSWER = Fraction(1, 2**40)
@@ -330,18 +330,18 @@ def fits(answer: Answer, row: Any, dimension: int) -> None:
         raise CertificateInvalid(f"row {row} has not {dimension} features")
 
 
-def refuse_inexact(numbers: Sequence[Any], who: str) -> None:
+def refuse_inexact(numbers: Sequence[Any], who: str, largest: int = LARGEST_BITS) -> None:
     """None if all numbers are rational ones that can be computed with; raises otherwise, e.g. for floats."""
     for number in numbers:
         if type(number) is not Fraction and type(number) is not int:
             raise CertificateInvalid(f"{who} has the number {number!r}; a proof has exact fractions only")
-    refuse_unwieldy(numbers, who)
+    refuse_unwieldy(numbers, who, largest)
 
 
-def refuse_unwieldy(numbers: Iterable[Fraction | int], who: str) -> None:
-    """None if the numbers have a common denominator of reasonable length; raises otherwise."""
+def refuse_unwieldy(numbers: Iterable[Fraction | int], who: str, largest: int = LARGEST_BITS) -> None:
+    """None if the numbers have a common denominator of reasonable length, in bits; raises otherwise."""
     below = 1
     for number in numbers:
         below = math.lcm(below, number.denominator)
-        if max(below.bit_length(), number.numerator.bit_length()) > LARGEST_BITS:
-            raise CertificateInvalid(f"{who}: fractions too long to be computed with (over {LARGEST_BITS:,} bits)")
+        if max(below.bit_length(), number.numerator.bit_length()) > largest:
+            raise CertificateInvalid(f"{who}: fractions too long to be computed with (over {largest:,} bits)")

@@ -37,7 +37,7 @@ class Region:
     `trusted`: a 0 is proved. Otherwise it only says that the linear rows leave the point open.
     """
 
-    def __init__(self, facts: Facts, touching: Directions | None = None) -> None:
+    def __init__(self, facts: Facts, touching: Directions | None = None, deadline: float | None = None) -> None:
         whole, facts = facts, _measured(facts)
         self.facts = facts
         vectors = [
@@ -58,7 +58,7 @@ class Region:
             self.span = Span.of(self.cone.rows, self.exponents)
             if self.span.is_whole:
                 self.span = None
-            elif self.span.is_certain:
+            elif self.span.is_certain(deadline):
                 self.columns = self.span.pivots
             else:  # rows that depend on each other nearly, but not exactly: nothing for floats to decide
                 self.span = None
@@ -195,29 +195,30 @@ class Region:
         exact = [Fraction(float(v)) for v in whole]
         return exact[:-1], exact[-1]
 
-    def opponent(self, x: FloatArray) -> Model | None:
-        """A model inside that disagrees with the centre about x, if the gauge has one; the caller has it checked."""
+    def opponent(self, x: FloatArray, deadline: float | None = None) -> Model | None:
+        """A model inside that disagrees with the centre about x, if the gauge has one in time; the caller has it checked."""
         if self.gauge is None or self.view is None:
             return None
         asked = x if self.span is None else np.append(x, -1.0)[self.columns]
-        if self.span is not None and not self.span.reached(np.append(x, -1.0)[None, :], self.exponents)[0]:
+        if self.span is not None and not self.span.reached(np.append(x, -1.0)[None, :], self.exponents, deadline)[0][0]:
             return None
         z = self.gauge.opponent(self.view, asked)
         if z is None:
             return None
         return self._model(self.gauge.centre + self.gauge.spread @ z)
 
-    def codes(self, X: FloatArray) -> NDArray[np.int8]:
-        """A code for every point (row)."""
+    @np.errstate(all="ignore")
+    def codes(self, X: FloatArray, deadline: float | None = None) -> NDArray[np.int8]:
+        """A code for every point (row); what takes an exact step beyond the deadline (time.monotonic) is OPEN."""
         if len(X) and not max(float(X.max()), -float(X.min())) < self._largest:
             # Products would overflow: such points are left to the exact step.
             near = (np.abs(X) < self._largest).all(axis=1)
             codes = np.full(len(X), OPEN, dtype=np.int8)
-            codes[near] = self._codes(X[near])
+            codes[near] = self._codes(X[near], deadline)
             return codes
-        return self._codes(X)
+        return self._codes(X, deadline)
 
-    def _codes(self, X: FloatArray) -> NDArray[np.int8]:
+    def _codes(self, X: FloatArray, deadline: float | None) -> NDArray[np.int8]:
         codes = np.full(len(X), OPEN, dtype=np.int8)
         if self.is_empty:
             core = self.cone.core
@@ -232,9 +233,9 @@ class Region:
             return codes
         if self.span is not None:
             queries = np.hstack([X, -np.ones((len(X), 1))])
-            inside = self.span.reached(queries, self.exponents)
+            inside, late = self.span.reached(queries, self.exponents, deadline)
             if self.cone.is_complete:
-                codes[~inside] = UNKNOWN
+                codes[~inside & ~late] = UNKNOWN
             if self.gauge is not None and self.view is not None and inside.any():
                 found = self.gauge.decide(self.view, queries[np.ix_(inside, self.columns)])
                 if not self._has_no:  # a model out of reach has every logged point, and this one, on its plane: Yes

@@ -7,6 +7,7 @@ zero, the same program is solved in rationals.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
@@ -29,6 +30,7 @@ from overexplain.knowledge.smooth import smooth_facts, steepest_weight
 from overexplain.knowledge.terms import TermMaker
 from overexplain.knowledge.ties import Exact, Model, Ties, says
 from overexplain.knowledge.verdicts import Verdict
+from overexplain.log.extremes import BEYOND_FLOAT64
 
 
 @dataclass(frozen=True)
@@ -216,9 +218,11 @@ class Settler:
                 lambda: self._by_exact(point, sign),
             ]
         for stage in stages:
+            if self.ties.deadline is not None and time.monotonic() > self.ties.deadline:
+                break
             try:
                 settled = stage()
-            except SolverFailed:
+            except (SolverFailed, *BEYOND_FLOAT64):
                 continue
             if settled is not None:
                 return settled

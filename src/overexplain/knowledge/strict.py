@@ -167,7 +167,10 @@ class Strict:
             if not rows:
                 break
             scale = np.ldexp(1.0, self._program.exponents)
-            step = np.linalg.lstsq(np.array(rows) * scale, np.array(gaps), rcond=1e-15)[0] * scale
+            left, right = np.array(rows) * scale, np.array(gaps)
+            if not (np.isfinite(left).all() and np.isfinite(right).all()):
+                break
+            step = np.linalg.lstsq(left, right, rcond=1e-15)[0] * scale
             w = w - (step - w * float(step @ w) / float(w @ w))  # its size is free
         return w
 

@@ -29,6 +29,7 @@ from overexplain.knowledge.enclosures import (
 )
 from overexplain.knowledge.levels import Levels, optimal_levels, slack_levels
 from overexplain.knowledge.promises import (
+    LARGEST_BITS,
     Answer,
     allows_constants,
     as_evidence,
@@ -54,7 +55,8 @@ def check_witness(
 
     A label that may be assumed is not asked for: which side is Yes is then a matter of naming.
     """
-    refuse_inexact([*normal, offset], "a model")
+    # A model is held against every row. Where as many rows as features decide it, its numbers have some 60 bits for each of them.
+    refuse_inexact([*normal, offset], "a model", min(LARGEST_BITS, 4096 + 512 * len(normal)))
     if not any(normal) and not allows_constants(log):
         raise CertificateInvalid("a model with a zero normal is no model")
     assumption(log, assumed)

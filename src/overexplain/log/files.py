@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -122,22 +123,41 @@ def _warn_without_yes(log: QueryLog, columns: Columns, path: Path) -> None:
     )
 
 
+ROW = 64
+"""Bytes of a row besides its coordinates: label, time, who asked, which terms."""
+
+
 def _fitting(blocks: Iterable[QueryLog], path: Path) -> Iterator[QueryLog]:
-    """The blocks, as long as they fit into memory twice: few bytes of a Parquet file can be a billion rows."""
-    most, rows = _memory() // 2, 0
+    """The blocks, as long as they fit into memory twice: few bytes of a Parquet file can be a billion rows, as its end says."""
+    most, claimed, rows = _memory() // 2, _claimed(path), 0
     for block in blocks:
         rows += len(block)
-        if rows * (block.dimension or 0) * 16 > most:
+        if max(rows, claimed) * ((block.dimension or 0) * 16 + ROW) > most:
             raise InvalidInput(
-                f"{path}: more than {rows:,} rows of {block.dimension} features do not fit into memory; "
+                f"{path}: {max(rows, claimed):,} rows or more of {block.dimension} features do not fit into memory; "
                 "`overexplain monitor` reads them piece by piece"
             )
         yield block
 
 
+def _claimed(path: Path) -> int:
+    """How many rows a file says that it has; 0 if it does not say."""
+    if path.suffix.lower() != ".parquet":
+        return 0
+    from overexplain.log.tables.parquet_tables import claimed_rows
+
+    return claimed_rows(path)
+
+
 def _memory() -> int:
-    """The bytes of this machine's memory."""
-    try:
-        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    except (AttributeError, OSError, ValueError):
-        return 2**40
+    """The bytes that this process may have: all of the machine's memory, or what it is limited to."""
+    found = [2**40]
+    with suppress(AttributeError, OSError, ValueError):
+        found.append(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
+    with suppress(ImportError, OSError):  # no such thing on Windows
+        import resource
+
+        found.append(resource.getrlimit(resource.RLIMIT_AS)[0])
+    with suppress(OSError, ValueError):  # of a container
+        found.append(int(Path("/sys/fs/cgroup/memory.max").read_text()))
+    return min(size for size in found if size > 0)  # -1: no limit

@@ -12,6 +12,7 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from overexplain._texts import is_unicode
 from overexplain.errors import DimensionMismatch, InvalidInput, NotFinite
 from overexplain.geometry.arrays import BoolArray, FloatArray
 from overexplain.geometry.mechanism import Mechanism
@@ -99,6 +100,8 @@ def feature_names(features: Sequence[Any]) -> tuple[str, ...]:
     names = () if isinstance(features, str) else tuple(features)
     if not names or not all(isinstance(name, str) and name for name in names):
         raise InvalidInput(f"features must be a list of one or more non-empty strings, got {_brief(features)}")
+    if odd := next((name for name in names if not is_unicode(name)), None):
+        raise InvalidInput(f"the feature {odd!r} is no Unicode text: it has half of a surrogate pair; rename it")
     if twice := repeated(names):
         raise InvalidInput(f"features must be distinct, but there is more than one {twice}")
     return tuple(str(name) for name in names)

@@ -19,6 +19,7 @@ from typing import Any, Final, Literal, final
 
 import numpy as np
 
+from overexplain._texts import is_unicode
 from overexplain.errors import DimensionMismatch, InvalidInput, NotFinite
 from overexplain.geometry.arrays import FloatArray, IntArray, as_generator
 from overexplain.geometry.domain import SPREAD, Domain
@@ -59,6 +60,8 @@ class Column:
     def __post_init__(self) -> None:
         if not isinstance(self.name, str):
             raise InvalidInput(f"the name of a column must be a text, got {self.name!r}")
+        if not is_unicode(self.name):
+            raise InvalidInput(f"column {self.name!r} is no Unicode text: it has half of a surrogate pair; rename it")
         if self.categories is not None:
             categories = tuple(as_value(value) for value in _listed(self.categories, f"{self.name!r}: categories"))
             object.__setattr__(self, "categories", categories)
@@ -262,6 +265,8 @@ def as_value(value: Any) -> Value:
     plain = _plain(value)
     if not isinstance(plain, str | int | float | None) or (isinstance(plain, float) and not math.isfinite(plain)):
         raise InvalidInput(f"a category must be a text, a number, true, false or missing, got {reprlib.repr(value)}")
+    if isinstance(plain, str) and not is_unicode(plain):
+        raise InvalidInput(f"the category {plain!r} is no Unicode text: it has half of a surrogate pair; rename it")
     return plain
 
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Literal, final
 
+from overexplain._texts import is_unicode
 from overexplain.errors import DimensionMismatch, InvalidInput, UnsupportedModel
 from overexplain.geometry.arrays import FloatArray
 from overexplain.geometry.domain import Domain
@@ -146,6 +147,8 @@ def as_names(values: Any, key: str) -> tuple[str, ...]:
     for i, value in enumerate(values):
         if not isinstance(value, str):
             raise InvalidInput(f"{key}[{i}] must be a text, got {value!r}")
+        if not is_unicode(value):
+            raise InvalidInput(f"{key}[{i}] is no Unicode text: {value!r} has half of a surrogate pair; rename it")
         if value in seen:
             raise InvalidInput(f"{key} has the name {value!r} twice; every name must be its own")
         seen.add(value)

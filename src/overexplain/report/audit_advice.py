@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import wraps
 from typing import Any
 
 from overexplain.auditing.audit_report import AuditReport, Finding
@@ -10,7 +11,23 @@ from overexplain.report.audit_sections import answer_noun, service_name, unsettl
 from overexplain.report.audit_text import angle, capital, exact_percent, inside, number_in_words, several, tidy
 from overexplain.report.words import counted, percent
 
+Words = Callable[[AuditReport, Finding], str]
 
+
+def _always(words: Words) -> Words:
+    """The words; of a finding whose values are not those of its code, its code and its values."""
+
+    @wraps(words)
+    def said(report: AuditReport, finding: Finding) -> str:
+        try:
+            return words(report, finding)
+        except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
+            return _unknown(finding)
+
+    return said
+
+
+@_always
 def finding_sentence(report: AuditReport, finding: Finding) -> str:
     """What the numbers say, in one or two sentences."""
     values: Mapping[str, Any] = finding.values
@@ -66,6 +83,7 @@ def finding_sentence(report: AuditReport, finding: Finding) -> str:
             return _unknown(finding)
 
 
+@_always
 def advice_sentence(report: AuditReport, finding: Finding) -> str:
     """What to do, in one to three sentences."""
     values: Mapping[str, Any] = finding.values

@@ -10,8 +10,10 @@ from overexplain.report.audit_text import tidy
 from overexplain.report.audit_words import eyebrow, gate_sentence, title
 
 SUITE = "overexplain audit"
-_ILLEGAL = re.compile("[^\\t\\n\\r\\u0020-\\ud7ff\\ue000-\\ufffd\\U00010000-\\U0010ffff]")
-"""What XML 1.0 has no way to write, not even escaped."""
+_ILLEGAL = re.compile(
+    "[^\\t\\n\\r\\u0020-\\ud7ff\\ue000-\\ufffd\\U00010000-\\U0010ffff]|[\\u061c\\u200e\\u200f\\u202a-\\u202e\\u2066-\\u2069]"
+)
+"""What XML 1.0 has no way to write, not even escaped; and what turns the text around it."""
 
 
 def render_junit(report: AuditReport) -> str:

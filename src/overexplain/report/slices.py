@@ -6,6 +6,8 @@ import textwrap
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from overexplain.auditing.slices import Axis, Slice
 from overexplain.errors import InvalidInput
 from overexplain.geometry.arrays import FloatArray
@@ -81,8 +83,9 @@ def letters(found: Slice) -> list[str]:
 def cells(found: Slice, points: FloatArray) -> list[tuple[int, int]]:
     """The (row, column) of the grid's points nearest to these; those outside of the grid are left out."""
     rows, columns = found.codes.shape
-    j = (points[:, 0] - found.across.values[0]) / found.across.step
-    i = (points[:, 1] - found.up.values[0]) / found.up.step
+    with np.errstate(all="ignore"):  # a step may be too small to be told from 0
+        j = (points[:, 0] - found.across.values[0]) / found.across.step
+        i = (points[:, 1] - found.up.values[0]) / found.up.step
     inside = (i >= -0.5) & (i < rows - 0.5) & (j >= -0.5) & (j < columns - 0.5)  # NaN is not
     return [(round(a), round(b)) for a, b in zip(i[inside].tolist(), j[inside].tolist(), strict=True)]
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import re
 import textwrap
+import unicodedata
 from xml.sax.saxutils import escape
 
 import numpy as np
@@ -200,8 +200,9 @@ def _n(number: float) -> str:
 
 
 def _plain(text: str) -> str:
-    """The text without characters that XML does not allow."""
-    return re.sub("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]", " ", text)
+    """The text without what XML does not allow, and without what turns its neighbours around."""
+    odd = ("Cc", "Cf", "Cn", "Cs", "Zl", "Zp")
+    return "".join(" " if unicodedata.category(letter) in odd else letter for letter in text)
 
 
 def _escaped(text: str) -> str:

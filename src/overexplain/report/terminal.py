@@ -11,6 +11,7 @@ from overexplain.auditing.rebuilt import Rebuilt
 from overexplain.extraction.result import Extraction
 from overexplain.geometry.hyperplane import Hyperplane
 from overexplain.geometry.mechanism import Mechanism
+from overexplain.report.audit_text import tidy
 from overexplain.report.words import counted, percent, small
 
 if TYPE_CHECKING:
@@ -103,7 +104,7 @@ def _formula(plane: Hyperplane, features: Sequence[str] | None) -> str:
     """The rebuilt model, its largest coefficients first: 'Yes where 1·age - 0.2·income + … (3 smaller) >= 0.4'."""
     names = features or [f"x{i}" for i in range(plane.dimension)]
     order = sorted(range(plane.dimension), key=lambda i: -abs(float(plane.normal[i])))
-    terms = [f"{float(plane.normal[i]):+.4g}*{names[i]}" for i in order[:MOST_TERMS]]
+    terms = [f"{float(plane.normal[i]):+.4g}*{tidy(names[i])}" for i in order[:MOST_TERMS]]
     rest = plane.dimension - len(terms)
     if rest:
         terms.append(f"... ({rest} smaller)")

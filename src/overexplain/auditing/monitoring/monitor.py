@@ -19,6 +19,7 @@ from overexplain.geometry.arrays import as_generator
 from overexplain.geometry.hyperplane import Hyperplane
 from overexplain.geometry.mechanism import Mechanism
 from overexplain.log.blocks import as_columns, read_blocks
+from overexplain.log.extremes import numbers_of_a_log
 from overexplain.log.querylog import QueryLog
 from overexplain.models.linear import LinearModel
 
@@ -67,7 +68,7 @@ def monitor(
     show = progress or (lambda *_: None)
     generator = as_generator(rng)
     features = model.features if isinstance(model, LinearModel) else None
-    with ExitStack() as files:
+    with numbers_of_a_log(), ExitStack() as files:
         rows = _read(log, by, terms, mapping, features, files, show)
         work = Work(rows, _truth(model, rows), reference, generator)
         show("working out what all clients together know", 1, 4)

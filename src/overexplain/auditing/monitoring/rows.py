@@ -18,6 +18,7 @@ from overexplain.errors import DimensionMismatch, InvalidInput
 from overexplain.geometry.arrays import BoolArray, FloatArray, IntArray
 from overexplain.geometry.mechanism import Mechanism
 from overexplain.log.blocks import some_rows
+from overexplain.log.extremes import refuse_extreme
 from overexplain.log.querylog import QueryLog
 from overexplain.log.rows import MechanismTable, Status
 from overexplain.log.terms import with_terms
@@ -128,6 +129,7 @@ def gathered(
             )
         if terms is not None:
             block = with_terms(block, terms)
+        refuse_extreme(block, count)
         explained = block.status == Status.ASKED
         ids = np.array([table.id_of(mechanism) for mechanism in block.mechanisms] + [-1], dtype=np.int64)
         columns["codes"].append(names.codes(block.clients if by == "client" else [None] * len(block)))
@@ -243,6 +245,7 @@ def in_memory(log: QueryLog, by: str | None, terms: Mechanism | None) -> Rows:
         log = with_terms(log, terms)
     if log.dimension is None or not len(log):
         raise InvalidInput("the log has no rows: there is nothing to monitor")
+    refuse_extreme(log)
     names = _Names()
     codes = names.codes(log.clients if by == "client" else [None] * len(log))
     return Rows(

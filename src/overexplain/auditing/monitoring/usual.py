@@ -42,14 +42,15 @@ def scale_of(points: FloatArray) -> Scale:
 
 
 def fitted(points: FloatArray, labels: IntArray, scale: Scale) -> Hyperplane | None:
-    """A boundary between the labelled points by logistic regression; None if only one label occurs."""
-    if len(np.unique(labels)) < 2:
+    """A boundary between the labelled points by logistic regression; None if only one label occurs, or points are too far off."""
+    points = scale(points)
+    if len(np.unique(labels)) < 2 or not np.isfinite(points).all():
         return None
     from sklearn.linear_model import LogisticRegression
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # not converged is good enough: it only says what is near and what is far
-        found = LogisticRegression(C=1e4, max_iter=300).fit(scale(points), labels)
+        found = LogisticRegression(C=1e4, max_iter=300).fit(points, labels)
     normal = found.coef_[0] / scale.spread
     if not (np.isfinite(normal).all() and normal.any()):
         return None

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from overexplain._files import replacing
+from overexplain._texts import is_unicode
 from overexplain.errors import DimensionMismatch, InvalidInput
 from overexplain.log.frames import table_columns
 from overexplain.log.jsonl.fast import number_texts
@@ -144,16 +145,12 @@ def _read_back(header: str) -> list[str] | None:
 def _check_texts(name: str, values: Any) -> None:
     """Raise if a text would not be read back as it is."""
     for text in dict.fromkeys(values.tolist()):
-        if text is not None and (not text or len(text) >= LONGEST or _is_no_unicode(text)):
+        if text is not None and (not text or len(text) >= LONGEST or not is_unicode(text)):
             why = "is empty" if not text else "is too long" if len(text) >= LONGEST else "is no Unicode text"
             row = values.tolist().index(text)
             raise InvalidInput(
                 f"the {name} of row {row} {why}: a CSV file cannot hold it; save the log as .jsonl (or .parquet)"
             )
-
-
-def _is_no_unicode(text: str) -> bool:
-    return any("\ud800" <= letter <= "\udfff" for letter in text) if not text.isascii() else False
 
 
 def _written(values: Any) -> list[Any]:

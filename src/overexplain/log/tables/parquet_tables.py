@@ -51,6 +51,16 @@ def parquet_blocks(path: Path, columns: Columns, size: int) -> Iterator[Table]:
             raise InvalidInput(f"{path}: not a Parquet file that can be read: {_first_line(error)}") from None
 
 
+def claimed_rows(path: Path) -> int:
+    """How many rows the end of a file says that it has; 0 if it cannot be read, which `parquet_blocks` tells."""
+    arrow, parquet = _modules(path)
+    try:
+        with path.open("rb") as opened:
+            return int(parquet.read_metadata(opened).num_rows) if opened.seekable() else 0
+    except (arrow.ArrowException, OSError, MemoryError, UnicodeDecodeError):
+        return 0
+
+
 def _wanted(given: list[str], columns: Columns, path: Path) -> list[str]:
     try:
         return columns.wanted(given)
