@@ -14,6 +14,7 @@ from overexplain.auditing.monitoring.gates import gated
 from overexplain.auditing.monitoring.monitor import monitor
 from overexplain.auditing.monitoring.monitor_report import MonitorReport
 from overexplain.cli.log_files import read_mapping
+from overexplain.cli.main import run as main
 from overexplain.cli.monitor import Request, run_monitor
 from overexplain.cli.terms import Terms
 from overexplain.errors import InconsistentLog, InvalidInput
@@ -203,3 +204,69 @@ def test_names_are_cut_by_columns_not_characters() -> None:
     assert cell_len(shown("名" * 40)) <= 18
     assert shown("\u200bann") == "?ann"
     assert shown("") == ""
+
+
+# Explanations in columns of other names, as `--map cf=…` says it.
+
+
+def letters(name: str = "march.csv", rows: int = 25) -> None:
+    """A log whose explanations are in why_income and why_debts; all of one client, who holds the model."""
+    plane = Hyperplane([1.0, -2.0], 0.5)
+    asked = np.random.default_rng(2).normal(size=(rows, 2))
+    told = ModelOracle(plane, "l1").explain(asked)
+    lines = [
+        f"{x!r},{y!r},{plane.label([x, y])},{a!r},{b!r},ann"
+        for (x, y), (a, b) in zip(asked.tolist(), told.tolist(), strict=True)
+    ]
+    Path(name).write_text("\n".join(["income,debts,decision,why_income,why_debts,who", *lines]) + "\n")
+
+
+MAPPED = "x=income+debts,y=decision,client=who"
+
+
+@pytest.mark.parametrize("features", ["x=income+debts,", ""])
+@pytest.mark.parametrize("cf", ["why_", "why_income+why_debts"])
+def test_explanations_are_found_by_a_prefix_or_column_by_column(cf: str, features: str, capsys) -> None:
+    letters()
+    code = main(["monitor", "march.csv", "--map", f"{features}y=decision,client=who,cf={cf}", "--distance", "l1"])
+    out = " ".join(capsys.readouterr().out.split())
+    assert code == 0
+    assert "25 decisions, 25 explanations." in out
+    assert "1 client was given enough explanations to rebuild the model alone." in out
+
+
+@pytest.mark.parametrize("command", ["monitor", "log check", "log show"])
+@pytest.mark.parametrize("features", ["x=income+debts,", ""])
+def test_cf_that_matches_no_column_is_refused_with_the_nearest_names(command: str, features: str, capsys) -> None:
+    letters()
+    assert main([*command.split(), "march.csv", "--map", f"{features}y=decision,client=who,cf=wyh_"]) == 3
+    err = capsys.readouterr().err
+    assert err.count("\n") == 1
+    assert "march.csv: cf=wyh_ matches no column" in err
+    assert "'why_income', 'why_debts'" in err
+    assert "cf=a+b" in err
+
+
+def test_cf_names_as_many_columns_as_there_are_features(capsys) -> None:
+    letters()
+    assert main(["monitor", "march.csv", "--map", f"{MAPPED},cf=why_income+why_debts+debts"]) == 3
+    assert "cf names 3 columns, there are 2 features" in capsys.readouterr().err
+    assert main(["monitor", "march.csv", "--map", f"{MAPPED},cf=why_income+wyh_debts"]) == 3
+    assert "no column for 'wyh_debts'" in capsys.readouterr().err
+
+
+def test_cf_of_records_may_come_late_and_never_is_refused(capsys, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("overexplain.log.blocks.BLOCK", 2)
+    records = [{"income": float(i), "debts": 1.0, "decision": 1 if i > 2 else -1, "who": "ann"} for i in range(6)]
+    records[5] |= {"why_income": 2.5, "why_debts": 1.0}
+    Path("late.jsonl").write_text("".join(json.dumps(record) + "\n" for record in records))
+    for cf in ("why_", "why_income+why_debts"):
+        assert main(["log", "check", "late.jsonl", "--map", f"{MAPPED},cf={cf}", "--json"]) == 0
+        assert json.loads(capsys.readouterr().out)["logs"][0]["explanations"] == 1
+    assert main(["log", "check", "late.jsonl", "--map", f"{MAPPED},cf=wyh_"]) == 3
+    assert "late.jsonl: cf=wyh_ matches no column" in capsys.readouterr().err
+
+
+def test_help_says_how_explanations_are_named(capsys) -> None:
+    assert main(["monitor", "--help"]) == 0
+    assert "cf=" in capsys.readouterr().out
