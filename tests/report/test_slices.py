@@ -100,7 +100,7 @@ def test_colours_are_there_only_on_a_terminal_and_say_nothing_new(monkeypatch) -
     monkeypatch.setenv("NO_COLOR", "1")
     quiet = Screen()
     print_slice(SLICE, terminal(quiet))
-    assert "\x1b[3" not in quiet.getvalue()
+    assert quiet.getvalue() == GOLDEN
 
 
 def test_only_what_is_there_is_explained() -> None:
