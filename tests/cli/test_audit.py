@@ -6,12 +6,15 @@ import json
 import shlex
 import shutil
 import xml.etree.ElementTree as ElementTree
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from overexplain.auditing.audit_report import AuditReport
+from html_reader import read
+from overexplain.auditing.audit_report import AuditReport, Curve
+from overexplain.auditing.determining.curves import determined_curve
 from overexplain.cli.main import run
 
 NAMES = ("age", "income", "debts", "years", "late")
@@ -258,3 +261,72 @@ def test_a_model_that_names_no_features_says_how_columns_are_taken(folder, tmp_p
     assert run(["audit", str(tmp_path / "model.json"), "--data", str(folder / "cases.csv"), *QUICK]) == 0
     said = f"note: the model names no features: the columns of {folder / 'cases.csv'} are taken in their order\n"
     assert capsys.readouterr().err == said
+
+
+# Cases that a limit left unsettled.
+
+
+@pytest.fixture
+def unsettled(monkeypatch) -> None:
+    """A limit that leaves half of what is determined unsettled."""
+
+    def half(*arguments, **options) -> Curve:
+        curve = determined_curve(*arguments, **options)
+        names = ("median", "low", "high", "highest", "first")
+        less = {name: tuple(share / 2 for share in getattr(curve, name)) for name in names}
+        return replace(curve, **less, undecided=0.5, at_most=curve.highest)
+
+    monkeypatch.setattr("overexplain.auditing.audit.determined_curve", half)
+
+
+def test_shares_that_are_bounds_are_written_as_bounds_everywhere(folder, unsettled, tmp_path, capsys) -> None:
+    names = {ending: tmp_path / f"audit.{ending}" for ending in ("html", "md", "json", "xml")}
+    options = [word for name in names.values() for word in ("--report", str(name))]
+    gates = ["--fail-on", "determined@50>60%", "--fail-on", "quota<40", "--fail-on", "determined@50>40%"]
+    assert audit(folder, "--service", "l1", "--service", "l1; robust=l2:0.1", *options, *gates) == 1
+    out = capsys.readouterr().out
+    curve = AuditReport.from_json(names["json"].read_bytes()).curves[0]
+    assert curve.median[-1] == 0.5
+
+    rows = [line.split() for line in out.splitlines() if "audited" in line]
+    assert [row[-3:] for row in rows] == [[">=", "50", "%"]] * 2
+    assert all(len(line) <= 80 for line in out.splitlines() if not line.startswith(("report: ", "check: ")))
+    assert "determined@50: at most 60 % allowed, cannot be told: 50 to 100 %" in out
+    assert "determined@50: at most 40 % allowed, at least 50 % found" in out
+    assert "quota: at least 40 required, cannot be told:" in out
+    assert "quota can be suggested" in " ".join(out.split())
+    for text in (out, names["md"].read_text("utf-8"), names["html"].read_text("utf-8")):
+        assert "uggested quota" not in text
+        assert "Cap explained answers" not in text
+
+    cells = [
+        row.split("|")[2].strip() for row in names["md"].read_text("utf-8").splitlines() if row.startswith("| 75 |")
+    ]
+    assert len(cells) == 2
+    assert all(cell.startswith("≥ 50 %") for cell in cells)
+    page = read(names["html"].read_text("utf-8"))
+    tiles = {tile.get("data-name"): tile for tile in page.all("li") if "data-name" in tile.attributes}
+    assert tiles["quota"].get("data-value") == ""
+    assert next(tile for name, tile in tiles.items() if name.startswith("determined")).text.startswith(("≥", "0–"))
+    for cell in [cell for id in ("t-curve", "t-pooled") for cell in page.one("table", id=id).all("td")]:
+        if float(cell.get("data-at-most")) > float(cell.get("data-value")):
+            assert cell.text.startswith(("≥ ", "0–"))
+    assert {shape.get("data-unsettled") for shape in page.all("polygon", class_="open")} == {
+        "s1",
+        "s2",
+        "all",
+        "denied",
+    }
+    assert not page.all("circle", class_="ring")
+    junit = ElementTree.fromstring(names["xml"].read_text("utf-8"))
+    messages = [failure.get("message", "") for failure in junit.iter("failure")]
+    assert [("Cannot be told" in text, "Found" in text) for text in messages] == [
+        (True, False),
+        (True, False),
+        (False, True),
+    ]
+
+
+def test_a_gate_passes_where_unsettled_cases_cannot_change_it(folder, unsettled, capsys) -> None:
+    assert audit(folder, "--service", "l1", "--fail-on", "determined@1>100%", "--fail-on", "quota<0") == 0
+    assert "allowed, at most 8 % found" in capsys.readouterr().out

@@ -224,7 +224,8 @@ class _Work:
         self.show("comparing defences", 0, 1)
         entry = self.listed[0]
         return compare_defences(
-            self.model, self.cases, entry.service, entry.described.id, rng=self.chance(), quota=allowed, pool=pool,
+            self.model, self.cases, entry.service, entry.described.id, rng=self.chance(), pool=pool,
+            quota=None if allowed.is_unsettled else allowed,
             progress=lambda done, total: self.show("comparing defences", done, total),
         )  # fmt: skip
 

@@ -9,7 +9,8 @@ from typing import Any
 from overexplain.auditing.audit_report import AuditReport, Cost, Curve, Defence, Map, UntilKnown
 from overexplain.auditing.findings import BY_QUOTA
 from overexplain.report import audit_words as words
-from overexplain.report.audit_text import percent_range, tidy
+from overexplain.report.audit_sections import map_columns, median_range, panel_shares, spread
+from overexplain.report.audit_text import tidy
 from overexplain.report.words import counted, percent, small
 
 LONGEST_CELL = 200
@@ -59,6 +60,8 @@ def _curve(report: AuditReport) -> list[str]:
         caption += (
             f"; in brackets, where it differs, the range that holds 8 of 10 orders. {judged} never asked, {orders}."
         )
+        if any(curve.undecided for curve in curves):
+            caption += " ≥, or a range where it could be nothing: a limit left the rest unsettled."
         blocks += [caption, as_table(head, rows)]
     found = [words.finding_sentence(report, finding) for finding in report.findings]
     if report.all_cases:
@@ -70,16 +73,17 @@ def _share(curve: Curve, answers: int) -> str:
     if answers not in curve.answers:
         return "–"
     i = curve.answers.index(answers)
-    median, spread = percent(curve.median[i]), percent_range(curve.low[i], curve.high[i])
-    return median if spread == median else f"{median} ({spread})"
+    median, orders = median_range(curve, i), spread(curve, i)
+    return median if orders == median.replace("–", " to ") else f"{median} ({orders})"
 
 
 def _maps(report: AuditReport) -> list[str]:
     if not report.maps:
         return []
-    head = ("Features", "Decisions", "Explanations", "Determined Yes", "Determined No", "Unknown")
+    shares = map_columns(report)
+    head = ("Features", "Decisions", "Explanations", *shares)
     rows = [
-        (_pair(one), f"{p.decisions:,}", f"{p.explanations:,}", percent(p.yes), percent(p.no), percent(p.unknown))
+        (_pair(one), f"{p.decisions:,}", f"{p.explanations:,}", *panel_shares(p)[: len(shares)])
         for one in report.maps
         for p in one.panels
     ]

@@ -115,7 +115,8 @@ def _determined(report: AuditReport) -> str:
         none if not wrong else f"{counted(wrong, 'determined decision')} contradicted the model: the terms do not hold."
     )
     open_ = (
-        f" Up to {percent(undecided)} of the judged cases were left unsettled by a limit; they count as not determined."
+        f" Up to {percent(undecided)} of the judged cases were left unsettled by a limit; they may be determined, so that shares "
+        "with ≥ are bounds, and no quota is suggested from them."
     )
     broken = " Where explanations broke the published terms, only the decisions are used."
     broken *= any(curve.terms_broken for curve in report.curves)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from overexplain.auditing.audit_report import AuditReport, Curve, Quota, UntilKnown
-from overexplain.auditing.findings import decisions_only, share_after
+from overexplain.auditing.findings import decisions_only, range_after
 from overexplain.report.audit_advice import advice_sentence, finding_sentence
 from overexplain.report.audit_all_cases import all_cases
 from overexplain.report.audit_gates import gate_line, gate_outcome, gate_sentence
@@ -18,9 +18,12 @@ from overexplain.report.audit_sections import (
     answer_noun,
     figure_caption,
     heading,
+    median_range,
+    panel_shares,
     paragraphs,
     rebuilt_seldom,
     service_name,
+    spread,
     unsettled,
 )
 from overexplain.report.audit_text import (
@@ -28,11 +31,10 @@ from overexplain.report.audit_text import (
     capital,
     exact_percent,
     percent_beside,
-    percent_range,
     several,
     tidy,
 )
-from overexplain.report.words import counted, percent
+from overexplain.report.words import counted, percent, share_range
 
 __all__ = [
     "Number",
@@ -47,6 +49,7 @@ __all__ = [
     "glossary",
     "heading",
     "lead",
+    "panel_shares",
     "paragraphs",
     "premises",
     "service_name",
@@ -103,14 +106,11 @@ def lead(report: AuditReport) -> str:
     else:
         sentences = [_meaning(row), *_compared(report)]
     if row is None or row.answers is None:
-        curve = report.curve_of(report.audited.id)
-        share = share_after(curve, report.headline)
-        if curve is not None and share is not None and (share or not curve.undecided):
+        reached = range_after(report.curve_of(report.audited.id), report.headline)
+        if reached is not None:
             after = several(report.headline, answer_noun(report.audited))
-            least = "at least " * bool(curve.undecided)
-            sentences.append(
-                f"After {after} about ordinary cases, {least}{percent(share)} of the other decisions are determined."
-            )
+            share = share_range(*reached)
+            sentences.append(f"After {after} about ordinary cases, {share} of the other decisions are determined.")
     return " ".join(sentences)
 
 
@@ -194,26 +194,26 @@ def _known_number(row: UntilKnown) -> Number:
 
 def _determined_number(report: AuditReport, curve: Curve, at: int) -> Number:
     answers, share = curve.answers[at], curve.median[at]
-    text, unit = percent(share).split(" ")
-    spread = percent_range(curve.low[at], curve.high[at])
-    detail = f"{spread} in 8 of 10 orders of asking." if curve.orders > 1 else "One order of asking was tried."
+    text, _, unit = median_range(curve, at).rpartition(" ")
+    orders = spread(curve, at)
+    detail = f"{orders} in 8 of 10 orders of asking." if curve.orders > 1 else "One order of asking was tried."
     plain = decisions_only(report)
-    without = None if plain is None else share_after(report.curve_of(plain.id), answers)
+    without = None if plain is None else range_after(report.curve_of(plain.id), answers)
     if without is not None:
-        detail += f" With decisions only: {percent(without)}."
+        detail += f" With decisions only: {share_range(*without)}."
     detail += unsettled(curve)
     label = f"of decisions determined after {counted(answers, answer_noun(report.audited).removeprefix('explained '))}"
-    brief = f"{spread}, 8 of 10 orders" if curve.orders > 1 else "one order"
+    brief = f"{orders}, 8 of 10 orders" if curve.orders > 1 else "one order"
     return Number(f"determined_at_{answers}", share, text, unit, label, detail, brief)
 
 
 def _quota_number(quota: Quota, curve: Curve | None) -> Number:
     target = exact_percent(quota.target)
-    highest = f"Highest of {counted(quota.orders, 'order')}: {percent_beside(quota.highest, quota.target)}."
-    if quota.answers == 0 and curve is not None and curve.highest[:1] and curve.highest[0] <= quota.target:
-        label = f"answers in total are sure to keep it at or under {target}"
-        detail, brief = "No number of answers could be measured: a limit left too many cases unsettled.", "not measured"
-    elif quota.answers == 0:
+    if quota.is_unsettled:
+        return _no_quota(quota, target)
+    least = "at least " * bool(curve is not None and _is_bound(quota, curve))
+    highest = f"Highest of {counted(quota.orders, 'order')}: {least}{percent_beside(quota.highest, quota.target)}."
+    if quota.answers == 0:
         label = f"answers keep it at or under {target}"
         beyond = "" if quota.beyond is None else f": {percent_beside(quota.beyond, quota.target)}"
         least = "The smallest number of answers tried"
@@ -231,6 +231,26 @@ def _quota_number(quota: Quota, curve: Curve | None) -> Number:
         detail += f" Whoever chooses the questions needs only {quota.adaptive:,}."
     detail += unsettled(curve)
     return Number("quota", quota.answers, f"{quota.answers:,}", "", label, detail, brief)
+
+
+def _no_quota(quota: Quota, target: str) -> Number:
+    """The words where unsettled cases leave open which number of answers keeps the target."""
+    label = f"quota can be suggested to keep it at or under {target}"
+    why = "a limit left too many cases unsettled"
+    if quota.answers == 0:
+        detail, brief = f"Whether one answer keeps it is not known: {why}.", "not settled"
+    else:
+        sure = f"{counted(quota.answers, 'answer')} {'is' if quota.answers == 1 else 'are'} sure to"
+        detail, brief = f"{sure}; whether more do is not known: {why}.", f"{sure}; more is not settled"
+    return Number("quota", None, "no", "", label, detail, brief)
+
+
+def _is_bound(quota: Quota, curve: Curve) -> bool:
+    """True if the highest share at the quota is known from below only."""
+    if quota.answers not in curve.answers:
+        return False
+    at = curve.answers.index(quota.answers)
+    return curve.highest[at] < curve.ceiling[at]
 
 
 def _answers(number: int) -> str:

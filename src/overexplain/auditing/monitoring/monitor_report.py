@@ -122,9 +122,10 @@ class Alarm:
     kind: Annotated[
         Kind,
         Note(
-            description="holds-model: its own answers leave one model, or only close ones; boundary: questions unusually near the boundary, repeated explanations not counted; far-out: unusually "
-            "far from what others ask; own-explanations: questions that repeat an earlier explanation of its own; "
-            "foreign-explanations: one given to another client; volume: near the quota"
+            description="holds-model: its own answers leave one model, or only close ones; boundary: questions unusually near "
+            "the boundary, repeated explanations not counted; far-out: unusually far from what others ask; own-explanations: "
+            "questions that repeat an earlier explanation of its own; foreign-explanations: one given to another client; "
+            "volume: near the quota"
         ),
     ]
     client: Annotated[str, Note(description="who")]
