@@ -36,7 +36,7 @@ def defended(report: AuditReport, **rows) -> AuditReport:
 
 def test_the_sample():
     found = codes(sample_report())
-    assert found["known-after"] == {"service": "s1", "answers": 30, "minimum": 30}
+    assert found["known-after"] == {"service": "s1", "answers": 30, "minimum": 30, "valid": None}
     share = sample_report().curves[0].median[12]
     assert found["explanations-vs-decisions"]["share"] == share
     assert found["explanations-vs-decisions"]["decisions"] == 400

@@ -330,3 +330,67 @@ def test_shares_that_are_bounds_are_written_as_bounds_everywhere(folder, unsettl
 def test_a_gate_passes_where_unsettled_cases_cannot_change_it(folder, unsettled, capsys) -> None:
     assert audit(folder, "--service", "l1", "--fail-on", "determined@1>100%", "--fail-on", "quota<0") == 0
     assert "allowed, at most 8 % found" in capsys.readouterr().out
+
+
+# Models with categories: what valid cases need.
+
+
+@pytest.fixture(scope="module")
+def mixed(tmp_path_factory) -> Path:
+    """Amounts, whole numbers, a flag and two columns of categories: 11 features, of which valid cases differ in 9."""
+    place = tmp_path_factory.mktemp("mixed")
+    rng = np.random.default_rng(3)
+    homes, jobs = ("own", "rent", "other"), ("none", "skilled", "manager", "own business")
+    columns = (
+        np.round(rng.lognormal(7.6, 0.5, 200), 2), rng.integers(5, 400, 200) * 100, rng.choice([6, 12, 24, 36], 200),
+        rng.integers(0, 2, 200), rng.choice(homes, 200), rng.choice(jobs, 200),
+    )  # fmt: skip
+    lines = [",".join(map(str, row)) for row in zip(*columns, strict=True)]
+    (place / "cases.csv").write_text("\n".join(["income,amount,months,late,home,job", *lines]) + "\n")
+    weights = {"income": 0.0009, "amount": -0.00006, "months": -0.02, "late": -1.1}
+    weights |= {f"home={name}": w for name, w in zip(homes, (0.6, -0.2, -0.3), strict=True)}
+    weights |= {f"job={name}": w for name, w in zip(jobs, (-0.7, 0.2, 0.4, 0.1), strict=True)}
+    raw: list[dict] = [{"name": name} for name in ("income", "amount", "months", "late")]
+    raw += [{"name": "home", "categories": homes}, {"name": "job", "categories": jobs}]
+    model = {"coefficients": weights, "intercept": -0.5, "columns": raw}
+    (place / "model.json").write_text(json.dumps(model))
+    # A category is what is changed most: answers leave the space of valid cases.
+    (place / "other.json").write_text(json.dumps(model | {"coefficients": weights | {"home=own": 2.0}}))
+    return place
+
+
+def test_beside_the_planes_number_stands_how_many_answers_valid_cases_need(mixed, tmp_path, capsys) -> None:
+    names = {ending: tmp_path / f"audit.{ending}" for ending in ("html", "md", "json")}
+    options = [word for name in names.values() for word in ("--report", str(name))]
+    gates = ["--fail-on", "answers-to-extract<10", "--fail-on", "answers-to-extract<9"]
+    assert audit(mixed, "--service", "l1", *options, *gates) == 1
+    out = " ".join(capsys.readouterr().out.split())
+    report = AuditReport.from_json(names["json"].read_bytes())
+    assert (report.subject.directions, report.subject.directions_from) == (9, "categories")
+    assert [(row.answers, row.minimum, row.valid) for row in report.known] == [(11, 11, 9)]
+    title = "Nine answers give every valid decision away, eleven the whole model"
+    assert f"{title}." in out
+    assert "(proven minimum: 11; valid cases: 9, by rank)" in out
+    assert "GATE FAILED answers-to-extract: at least 10 required, 9 found" in out
+    assert "GATE PASSED answers-to-extract: at least 9 required, 9 found" in out
+    said = "no method needs fewer for the whole model. Valid cases need fewer: they differ in 9 of 11 directions, and by rank 9 "
+    for ending in ("html", "md"):
+        text = names[ending].read_text("utf-8")
+        assert title in text
+        assert said in text
+        assert "no method needs fewer." not in text
+        assert "Valid cases, by rank" in text
+
+
+def test_answers_that_leave_the_valid_cases_are_one_more_and_robust_ones_are_not_counted(
+    mixed, tmp_path, capsys
+) -> None:
+    for service, valid in (("l1", 10), ("l1; robust=l2:0.1", None)):
+        file = tmp_path / "audit.json"
+        data = ["--data", str(mixed / "cases.csv"), "--report", str(file), "--report", str(tmp_path / "audit.md")]
+        assert run(["audit", str(mixed / "other.json"), *data, "--service", service, *QUICK]) == 0
+        assert AuditReport.from_json(file.read_bytes()).known[0].valid == valid
+        text = (tmp_path / "audit.md").read_text("utf-8")
+        assert ("Valid cases differ in 9 of 11 directions only, and may need fewer" in text) == (valid is None)
+        assert "no method needs fewer." not in text
+    capsys.readouterr()

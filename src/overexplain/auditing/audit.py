@@ -30,6 +30,7 @@ from overexplain.auditing.findings import with_findings
 from overexplain.auditing.gates import judge, parse_gate
 from overexplain.auditing.maps import draw_maps
 from overexplain.auditing.names import name_of, short_name_of
+from overexplain.auditing.span import Span, span_of
 from overexplain.auditing.units import Units
 from overexplain.auditing.until_known import until_known
 from overexplain.auditing.worked_proof import worked_proof
@@ -110,7 +111,8 @@ def audit(
         if terms is not None:  # a norm of the user's own is refused by name
             written_form(terms.distance)
             written_form(terms.robustness)
-    work = _Work(audited, units, cases, listed, np.random.default_rng(seed), progress or (lambda *_: None))
+    span = span_of(rows, () if given.domain is None else given.domain.groups)
+    work = _Work(audited, units, cases, listed, span, np.random.default_rng(seed), progress or (lambda *_: None))
     numbers = tuple(answers) if answers is not None else checkpoints(given.dimension, len(cases))
     looks = Looks(numbers, orders, judged, seed)
     with one_thread(), process_pool(workers) as pool:
@@ -124,7 +126,10 @@ def audit(
     drawn = draw_maps(given, rows, listed[0].service, units, maps, work.chance())
     report = AuditReport(
         subject=replace(
-            _subject(given, rows, name, standardize, left_out), cases_drawn=drawn_from is not None and left_out > 0
+            _subject(given, rows, name, standardize, left_out),
+            cases_drawn=drawn_from is not None and left_out > 0,
+            directions=None if span is None else span.dimension,
+            directions_from=None if span is None else span.source,
         ),
         services=tuple(entry.described for entry in listed),
         known=known,
@@ -181,6 +186,7 @@ class _Work:
     units: Units
     cases: FloatArray
     listed: Sequence[Listed]
+    span: Span | None
     rng: np.random.Generator
     show: Callable[..., None]
 
@@ -191,8 +197,16 @@ class _Work:
         found = []
         for i, (entry, own) in enumerate(zip(self.listed, self.chance().spawn(len(self.listed)), strict=True)):
             self.show("rebuilding the model", i, len(self.listed))
-            found.append(until_known(self.model, self.cases, entry.service, entry.described.id, rng=own))
+            row = until_known(self.model, self.cases, entry.service, entry.described.id, rng=own)
+            found.append(replace(row, valid=self._valid(entry.service, row)))
         return tuple(found)
+
+    def _valid(self, service: Service, row: UntilKnown) -> int | None:
+        """The answers that valid cases need, if they are fewer than those for the whole model."""
+        if self.span is None or row.answers is None:
+            return None
+        needed = self.span.answers(service, self.model.hyperplane, self.units.scale)
+        return needed if needed is not None and needed < row.answers else None
 
     def curves(self, looks: Looks, pool: Executor | None) -> tuple[Curve, ...]:
         jobs: list[tuple[Listed, Population]] = [(entry, "all") for entry in self.listed]

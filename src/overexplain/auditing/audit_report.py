@@ -47,6 +47,16 @@ class Subject:
         bool,
         Note(description="true: the cases are drawn at random from all rows of the data; units are those of all rows"),
     ] = False
+    directions: Annotated[
+        int | None,
+        Note(
+            description="in how many directions cases differ, if in fewer than there are features; null: in all, or not counted"
+        ),
+    ] = None
+    directions_from: Annotated[
+        Literal["categories", "cases"] | None,
+        Note(description="what leaves so few: that every column has one category, or the cases given"),
+    ] = None
 
 
 @dataclass(frozen=True)
@@ -95,6 +105,13 @@ class UntilKnown:
     agreement: Annotated[float | None, Note(description="share of the cases that the rebuilt model decides alike")]
     constant_agreement: Annotated[float | None, Note(description="what the commoner answer alone reaches")]
     failed: Annotated[str | None, Note(description="why no attack succeeded; null if one did")]
+    valid: Annotated[
+        int | None,
+        Note(
+            description="exact answers that determine every decision about cases that differ only as valid ones do, by rank (see "
+            "`Subject.directions`); null: no fewer than for the whole model, or not counted"
+        ),
+    ] = None
 
     @property
     def requests(self) -> int | None:

@@ -169,7 +169,7 @@ def _until_known(report: AuditReport) -> Iterator[Finding]:
             yield _finding(code, service=service.id, runs=row.runs, fewest=fewest_needed(row))
         else:
             least = row.minimum if row.minimum_is == "theorem" else None
-            yield _finding("known-after", service=service.id, answers=row.answers, minimum=least)
+            yield _finding("known-after", service=service.id, answers=row.answers, minimum=least, valid=row.valid)
 
 
 def _against_decisions(report: AuditReport) -> Iterator[Finding]:

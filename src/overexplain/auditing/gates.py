@@ -123,7 +123,8 @@ def _value(spec: GateSpec, report: AuditReport, id: str) -> float | None:
         return None
     if spec.name == EXTRACT:
         needed = fewest_needed(row)
-        return math.inf if needed is None else float(needed)
+        # Who knows every decision about valid cases has what the gate is there to keep.
+        return math.inf if needed is None else float(min(needed, row.valid or needed))
     # Whoever rebuilt nothing can still always give the commoner answer.
     shares = [share for share in (row.agreement, row.constant_agreement) if share is not None]
     return max(shares, default=None)

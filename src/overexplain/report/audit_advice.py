@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from overexplain.auditing.audit_report import AuditReport, Finding
-from overexplain.report.audit_sections import answer_noun, service_name, unsettled
+from overexplain.report.audit_sections import answer_noun, by_rank, service_name, unsettled
 from overexplain.report.audit_text import angle, capital, exact_percent, inside, number_in_words, several, tidy
 from overexplain.report.words import counted, percent, share_range
 
@@ -142,9 +142,11 @@ def _known_after(report: AuditReport, values: Mapping[str, Any]) -> str:
     row = report.known_of(values["service"])
     noun = "answer" if row is None or row.explanations else "decision"
     rebuilt = f"{capital(_service(report, values['service']))}: {several(values['answers'], noun)} rebuilt the model"
+    by = "" if row is None else by_rank(report, row)
     if values["minimum"] == values["answers"]:
-        return f"{rebuilt}, and it is proven that no method needs fewer."
-    return rebuilt + ("." if values["minimum"] is None else f"; the proven minimum is {values['minimum']:,}.")
+        whole = " for the whole model" * bool(by)
+        return f"{rebuilt}, and it is proven that no method needs fewer{whole}.{by}"
+    return rebuilt + ("." if values["minimum"] is None else f"; the proven minimum is {values['minimum']:,}.") + by
 
 
 def _pooled(report: AuditReport, values: Mapping[str, Any]) -> str:

@@ -15,7 +15,7 @@ from overexplain.auditing.gates import (
     quota_range,
 )
 from overexplain.errors import InvalidInput
-from overexplain.report.audit_sections import service_name
+from overexplain.report.audit_sections import kind_of_cases, service_name
 from overexplain.report.audit_text import exact_percent, inside, percent_beside, tidy
 from overexplain.report.words import counted
 
@@ -125,6 +125,8 @@ def _how_found(report: AuditReport, gate: Gate, spec: GateSpec) -> str:
     if spec.name == DETERMINED and curve is not None:
         later = next((n for n in curve.answers if n >= (spec.answers or 1)), None)
         return f", measured after {later:,}" if later not in (None, spec.answers) else ""
+    if spec.name == EXTRACT and row is not None and row.valid is not None and gate.found == row.valid:
+        return f", by rank, for {kind_of_cases(report)}; the whole model took {row.answers:,}"
     if spec.name == EXTRACT and row is not None and gate.found != row.answers:
         return f", the least of {counted(row.runs, 'run')}"
     if spec.name == AGREEMENT and row is not None and row.agreement is None:

@@ -110,8 +110,10 @@ def _known(report: AuditReport) -> list[str]:
     blocks = [f"## {as_text(words.heading(report, 'known'))}", *_paragraphs(report, "known")]
     if not report.known:
         return blocks
-    head = ("Service", "Needed", "Explanations", "Decisions", "Minimum", "Paper", "Method", "Angle error", "Alike")
-    rows = []
+    ranked = any(row.valid is not None for row in report.known)
+    head = ("Service", "Needed", "Explanations", "Decisions", "Minimum", *["Valid cases, by rank"] * ranked, "Paper",
+            "Method", "Angle error", "Alike")  # fmt: skip
+    rows: list[Cells] = []
     for row in report.known:
         paper = "–" if row.paper_explanations is None else f"{row.paper_explanations:,} + {row.paper_labels or 0:,}"
         service = report.service(row.service)
@@ -123,7 +125,8 @@ def _known(report: AuditReport) -> list[str]:
             "–" if row.angle_error is None else small(row.angle_error, 1),
             _percent(row.agreement),
         )
-        rows.append((name, needed, _count(row.explanations), _count(row.labels), least, paper, *measured))
+        few = [_count(row.valid)] * ranked
+        rows.append((name, needed, _count(row.explanations), _count(row.labels), least, *few, paper, *measured))
     return [*blocks, as_text(words.figure_caption(report, "known")), as_table(head, rows)]
 
 

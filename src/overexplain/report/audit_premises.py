@@ -26,6 +26,8 @@ def premises(report: AuditReport) -> tuple[tuple[str, str], ...]:
     ]
     if report.subject.one_hot:
         rows.append(("Categories", CATEGORIES))
+    if any(row.valid is not None for row in report.known):
+        rows.append(("By rank", _by_rank(report)))
     if any(row.minimum_is == "theorem" for row in report.known):
         rows.append(("No ties", NO_TIES))
     if report.curves:
@@ -80,6 +82,18 @@ def _model(report: AuditReport) -> str:
         threshold = f"the probability reaches {subject.threshold:.6g}"
     features = counted(len(subject.features), "feature")
     return f"One linear rule ({tidy(subject.model)}): Yes where {threshold}. {features}."
+
+
+def _by_rank(report: AuditReport) -> str:
+    subject = report.subject
+    found = "Counted in the cases"
+    if subject.directions_from == "categories":
+        found = "Of each column’s categories one follows from the others"
+    differ = f"they differ in {subject.directions:,} of {counted(len(subject.features), 'direction')}"
+    return (
+        f"{found}: {differ}. Exact answers to such cases are equations of that rank, or one more if the answers leave these "
+        "directions; as many independent ones fix every decision about such cases, and nothing about others."
+    )
 
 
 def _units(report: AuditReport) -> str:

@@ -45,6 +45,25 @@ def rebuilt_seldom(row: UntilKnown) -> str:
     return f"Fewer than half of {counted(row.runs, 'run')} rebuilt it; the cheapest took {counted(row.low, 'request')}."
 
 
+def kind_of_cases(report: AuditReport) -> str:
+    """Which cases lie in fewer directions than there are features."""
+    return "valid cases" if report.subject.directions_from == "categories" else "cases like those given"
+
+
+def by_rank(report: AuditReport, row: UntilKnown) -> str:
+    """How many answers valid cases need, after a space, where that is fewer, or may be; else empty."""
+    subject = report.subject
+    if subject.directions is None or row.answers is None or not report.service(row.service).explains:
+        return ""
+    differ = f"{subject.directions:,} of {counted(len(subject.features), 'direction')}"
+    if row.valid is not None:
+        fix = f"{counted(row.valid, 'answer')} to such cases, well chosen, determine{'s' * (row.valid == 1)} them all"
+        return f" {capital(kind_of_cases(report))} need fewer: they differ in {differ}, and by rank {fix}."
+    if row.answers > 1 and row.minimum is not None:
+        return f" {capital(kind_of_cases(report))} differ in {differ} only, and may need fewer; that was not counted."
+    return ""
+
+
 def unsettled(curve: Curve | None) -> str:
     """A sentence, after a space, if a limit left cases of a curve unsettled."""
     if curve is None or not curve.undecided:
@@ -228,6 +247,8 @@ def _known_heading(report: AuditReport) -> str:
     if row.accuracy is not None:
         return f"{enough} to within {angle(row.accuracy)}"
     proven = row.minimum_is == "theorem" and row.minimum == needed and needed > 1
+    if proven and row.valid is not None:
+        return f"{enough}, and fewer are not; {kind_of_cases(report)} need {number_in_words(row.valid)}"
     return f"{enough}, and fewer are not" if proven else enough
 
 
@@ -238,7 +259,11 @@ def _known_paragraphs(report: AuditReport) -> tuple[str, ...]:
         "What an outsider needs who chooses the questions well. Every count under “needed” was carried out against this model."
     ]
     if any(row.minimum_is == "theorem" for row in report.known):
-        text.append("The proven minimum says that no method can do with fewer.")
+        whole = report.subject.directions is not None
+        text.append(f"The proven minimum says that no method can do with fewer{' for the whole model' * whole}.")
+    row = report.known_of(report.audited.id)
+    if row is not None and (by := by_rank(report, row)):
+        text.append(by.strip())
     if any(row.minimum_is == "information bound" for row in report.known):
         text.append(
             "With decisions only the minimum counts bits: what any method needs in the worst case, to reach the same angle."

@@ -16,8 +16,10 @@ from overexplain.report.audit_gates import gate_line, gate_outcome, gate_sentenc
 from overexplain.report.audit_premises import glossary, premises
 from overexplain.report.audit_sections import (
     answer_noun,
+    by_rank,
     figure_caption,
     heading,
+    kind_of_cases,
     median_range,
     panel_shares,
     paragraphs,
@@ -30,6 +32,7 @@ from overexplain.report.audit_text import (
     angle,
     capital,
     exact_percent,
+    number_in_words,
     percent_beside,
     several,
     tidy,
@@ -93,6 +96,12 @@ def title(report: AuditReport) -> str:
         )
     noun = "answer" if row.explanations else "decision"
     what = "this model" if row.agreement is None or row.agreement >= NEAR_COPY else "a rough copy of this model"
+    if row.valid is not None:
+        few = (
+            "every valid decision" if report.subject.directions_from == "categories" else "every decision on such cases"
+        )
+        give = f"give{'s' * (row.valid == 1)}"
+        return f"{capital(several(row.valid, noun))} {give} {few} away, {number_in_words(needed)} the whole model"
     return f"{capital(several(needed, noun))} give{'s' * (needed == 1)} {what} away"
 
 
@@ -127,7 +136,7 @@ def three_numbers(report: AuditReport) -> tuple[Number, ...]:
     """Answers until the model is known, the share determined, the quota; what was not measured is left out."""
     id = report.audited.id
     known, curve, quota = report.known_of(id), report.curve_of(id), report.quota_of(id)
-    numbers = [] if known is None else [_known_number(known)]
+    numbers = [] if known is None else [_known_number(report, known)]
     if curve is not None and (at := curve.at(report.headline)) is not None:
         numbers.append(_determined_number(report, curve, at))
     if quota is not None:
@@ -164,7 +173,7 @@ def _compared(report: AuditReport) -> list[str]:
     return [f"Without explanations it took {counted(needed, 'decision')}{within}."]
 
 
-def _known_number(row: UntilKnown) -> Number:
+def _known_number(report: AuditReport, row: UntilKnown) -> Number:
     needed = row.answers
     noun = "answer" if row.explanations or needed is None else "decision"
     if needed is None:
@@ -174,7 +183,8 @@ def _known_number(row: UntilKnown) -> Number:
     theorem = row.minimum_is == "theorem"
     if row.minimum is not None and theorem and row.minimum == needed:
         computed = "Computed, carried out" if row.computed == needed else "Carried out"
-        sentences.append(f"{computed}, and proven: no method needs fewer.")
+        whole = " for the whole model" * (report.subject.directions is not None)
+        sentences.append(f"{computed}, and proven: no method needs fewer{whole}.")
     elif row.minimum is not None:
         source = "Proven minimum" if theorem else "Minimum by counting bits"
         sentences.append(f"Carried out against this model. {source}: {row.minimum:,}.")
@@ -188,7 +198,11 @@ def _known_number(row: UntilKnown) -> Number:
         sentences.append(f"{counted(row.explanations, 'explanation')} and {counted(row.labels, 'decision')}.")
     if row.low is not None and row.high is not None and row.low < row.high:
         sentences.append(f"Median of {counted(row.runs, 'run')} of {row.low:,} to {row.high:,} requests.")
-    label = f"{noun}{'s' * (needed != 1)} until the model is known"
+    if by := by_rank(report, row):
+        sentences.append(by.strip())
+    if row.valid is not None:
+        brief += f"; {kind_of_cases(report)}: {row.valid:,}, by rank"
+    label = f"{noun}{'s' * (needed != 1)} until the {'whole ' * (row.valid is not None)}model is known"
     return Number("answers_until_known", needed, f"{needed:,}", "", label, " ".join(sentences), brief)
 
 

@@ -145,6 +145,7 @@ def _count(
 
 def known_table(report: AuditReport) -> Table:
     """What rebuilding takes, per service."""
+    ranked = any(known.valid is not None for known in report.known)
     rows = []
     for service in report.services:
         known = report.known_of(service.id)
@@ -159,6 +160,7 @@ def known_table(report: AuditReport) -> Table:
             _count(known.labels),
             _count(known.computed, NOT_KNOWN),
             _count(known.minimum, NOT_KNOWN, of),
+            *([_count(known.valid)] if ranked else []),
             _count(
                 paper_needed(known),
                 NOT_TREATED,
@@ -178,6 +180,7 @@ def known_table(report: AuditReport) -> Table:
         "Decisions",
         "Computed",
         "Proven minimum",
+        *["Valid cases, by rank"] * ranked,
         "Paper",
         "Angle error",
         "Provable bound",
