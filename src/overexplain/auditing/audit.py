@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, replace
 from itertools import groupby
@@ -221,7 +221,7 @@ class _Work:
                     **looks.options(population),
                 )
             )  # fmt: skip
-        return tuple(found)
+        return _with_decisions(found, {entry.described.id for entry in self.listed if not entry.service.explains})
 
     def evidence(self, report: AuditReport, looks: Looks) -> Iterator[Evidence]:
         """The first order, at every figure to prove."""
@@ -282,6 +282,29 @@ def _service(entry: str | Mechanism | Service) -> Service:
     if isinstance(entry, Service):
         return entry
     return Service(entry) if isinstance(entry, Mechanism) else Service.parse(entry)
+
+
+def _with_decisions(curves: Sequence[Curve], plain: Collection[str]) -> tuple[Curve, ...]:
+    """The curves, those of explained answers at least as high as that of decisions alone, which come with them.
+
+    Where a limit left explained answers unsettled, their decisions may have been settled. All services met the same cases in the
+    same orders, so it holds for every order, and for whatever is counted over them. What proofs are written of (`first`) stays.
+    """
+    lower = next((c for c in curves if c.service in plain and c.population == "all"), None)
+    if lower is None:
+        return tuple(curves)
+    return tuple(
+        replace(
+            c,
+            median=tuple(map(max, c.median, lower.median)),
+            low=tuple(map(max, c.low, lower.low)),
+            high=tuple(map(max, c.high, lower.high)),
+            highest=tuple(map(max, c.highest, lower.highest)),
+        )
+        if c.undecided and c.population == "all" and c.answers == lower.answers
+        else c
+        for c in curves
+    )
 
 
 def _requests(known: Sequence[UntilKnown], id: str) -> int | None:

@@ -69,6 +69,7 @@ def render_html(report: AuditReport) -> str:
         tables=tables_of(shown),
         curve_charts=[Markup(chart) for chart in curve_charts(shown)],
         pooled_charts=[Markup(chart) for chart in pooled_charts(shown)],
+        pooled_open=any(curve.undecided for curve in shown.curves if curve.population == "denied"),
         known_charts=[Markup(chart) for chart in known_charts(shown)],
         defence_charts=[Markup(chart) for chart in defence_charts(shown)],
         maps=_maps(shown, Markup),
