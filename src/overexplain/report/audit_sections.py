@@ -12,7 +12,7 @@ from overexplain.auditing.findings import (
     undefended,
 )
 from overexplain.report.audit_text import angle, capital, inside, number_in_words, percent_range, several, tidy
-from overexplain.report.words import counted, percent, share_range
+from overexplain.report.words import counted, in_words, percent, share_range
 
 Section = Literal["curve", "map", "known", "defences", "premises", "verify", "glossary"]
 
@@ -166,7 +166,7 @@ def _curve_heading(report: AuditReport) -> str:
     if share < curve.median_ceiling[at]:
         if share == 0:
             return f"What {several(answers, answer_noun(report.audited))} {verb} was not settled"
-        how_many = share_range(share, 1.0).replace("≥", "at least").replace(">", "more than")
+        how_many = in_words(share_range(share, 1.0))
     return f"{capital(several(answers, answer_noun(report.audited)))} {verb} {how_many} of the decisions nobody asked about"
 
 

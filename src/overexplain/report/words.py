@@ -33,6 +33,15 @@ def share_range(share: float, at_most: float | None = None) -> str:
     return "> 0 %" if share < 0.01 else f"≥ {math.floor(100 * share)} %"
 
 
+def in_words(text: str) -> str:
+    """The signs of a range as they are read in a sentence.
+
+    >>> in_words("≥ 12 %"), in_words("0–31 %"), in_words("> 0 %"), in_words("12 %")
+    ('at least 12 %', '0 to 31 %', 'more than 0 %', '12 %')
+    """
+    return text.replace("≥", "at least").replace("> ", "more than ").replace("–", " to ")
+
+
 def in_ascii(text: str) -> str:
     """The signs of a range as every terminal has them.
 
