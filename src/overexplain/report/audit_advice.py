@@ -85,9 +85,9 @@ def advice_sentence(report: AuditReport, finding: Finding) -> str:
         case "quota-unsettled":
             kind = f"{answer_noun(report.service(values['service']))}s"
             wanted = f"keeps the share at or under {exact_percent(values['target'])}"
-            which = f"Which number of {kind}{_of(report, values)} {wanted} is not known"
+            which = f"Which number of {kind}{_of(report, values)} {wanted} is not known, so no quota is suggested"
             sure = "" if not values["answers"] else f"; {values['answers']:,} {_is(values['answers'])} sure to"
-            return f"{which}{sure}: a limit left too many cases unsettled. No quota is suggested."
+            return f"{which}: a limit left too many cases unsettled{sure}."
         case "quota-not-reached":
             kind = counted(values["answers"], answer_noun(report.service(values["service"])))
             under = f"stayed at or under {exact_percent(values['target'])}"
