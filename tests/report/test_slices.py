@@ -202,7 +202,9 @@ def test_svg_is_valid_accessible_and_says_every_number_in_words() -> None:
     described = [page.find(f".//*[@id='{name}']") for name in page.get("aria-labelledby").split()]
     assert [element.tag for element in described] == [SVG + "title", SVG + "desc"]
     assert described[0].text == "The log determines at least 66 % of this slice."
-    assert described[1].text.startswith("income across, age up. certain Yes ≥ 33 %, certain No ≥ 33 %, unknown ≥ 22 %, ")
+    assert described[1].text.startswith(
+        "income across, age up. certain Yes ≥ 33 %, certain No ≥ 33 %, unknown ≥ 22 %, "
+    )
     words = [element.text for element in page.iter(SVG + "text")]
     assert {"age", "income", "0", "60", "unknown, ≥ 22 % of this slice", "asked, label not known"} <= set(words)
     assert not page.findall(".//*[@style]")
