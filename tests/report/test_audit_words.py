@@ -361,3 +361,29 @@ def test_all_rows_are_counted_in_words() -> None:
         f"{of_all} so many are determined by the first order of asking. Sum of changes (ℓ1): 1,000,000,000 (100 %) after 30 "
         "answers. Largest change (ℓ∞): at least 999,999,999 (≥ 99 %) after 13 answers, with 1 unsettled."
     )
+
+
+@pytest.mark.parametrize(
+    ("source", "kind", "title"),
+    [
+        ("categories", "Valid cases", "26 answers give every valid decision away, thirty the whole model"),
+        (
+            "cases",
+            "Cases like those given",
+            "26 answers give every decision on cases like these away, thirty the whole model",
+        ),
+    ],
+)
+def test_what_valid_cases_need_is_told_apart_from_the_whole_model(source: str, kind: str, title: str) -> None:
+    report = known(sample_report(), valid=26)
+    report = replace(report, subject=replace(report.subject, directions=25, directions_from=source))
+    assert words.title(report) == title
+    assert words.heading(report, "known").endswith(f"and fewer are not; {kind[:1].lower()}{kind[1:]} need 26")
+    number = words.three_numbers(report)[0]
+    assert number.label == "answers until the whole model is known"
+    assert f"{kind} need fewer: they differ in 25 of 30 directions, and by rank 26 answers" in number.detail
+    assert [name for name, _ in words.premises(report)].count("By rank") == 1
+    plain = sample_report()
+    assert "rank" not in " ".join(
+        (words.title(plain), words.lead(plain), *(n.detail for n in words.three_numbers(plain)))
+    )

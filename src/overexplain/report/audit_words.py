@@ -97,9 +97,8 @@ def title(report: AuditReport) -> str:
     noun = "answer" if row.explanations else "decision"
     what = "this model" if row.agreement is None or row.agreement >= NEAR_COPY else "a rough copy of this model"
     if row.valid is not None:
-        few = (
-            "every valid decision" if report.subject.directions_from == "categories" else "every decision on such cases"
-        )
+        of_all = report.subject.directions_from == "categories"
+        few = "every valid decision" if of_all else "every decision on cases like these"
         give = f"give{'s' * (row.valid == 1)}"
         return f"{capital(several(row.valid, noun))} {give} {few} away, {number_in_words(needed)} the whole model"
     return f"{capital(several(needed, noun))} give{'s' * (needed == 1)} {what} away"
