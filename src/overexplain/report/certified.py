@@ -74,7 +74,10 @@ def _meaning(found: Determined) -> str:
         sentence = f"The log ({asked}) determines none of these decisions."
     else:
         share = in_words(_share(found, "YES", "NO"))
-        sentence = f"The log ({asked}) determines {share} of these decisions: whoever has it knows them without asking the service again."
+        sentence = (
+            f"The log ({asked}) determines {share} of these decisions: whoever has it knows them without asking the service "
+            "again."
+        )
     undecided = found.share_of("UNDECIDED")
     if undecided:
         if found.share == 0:
