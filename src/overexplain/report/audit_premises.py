@@ -69,6 +69,10 @@ def glossary() -> tuple[tuple[str, str], ...]:
             "Margin, robust explanation",
             "Advice that goes a little further than needed, so that small errors do not undo it.",
         ),
+        (
+            "Not settled, ≥",
+            "Neither shown to be determined nor to be unknown before a limit was reached. A share with ≥ leaves such cases out.",
+        ),
         ("Quota", "The most answers that are given, over all clients together."),
         ("Radian", "Measure of angle. 0.001 radian is about one seventeenth of a degree."),
         ("Unknown", "At least two models fit all answers and disagree on this case."),
