@@ -157,7 +157,7 @@ def test_cells_that_a_limit_left_unsettled_are_dotted_not_hatched_as_unknown() -
     assert float(cells[5].get("data-value")) == share
     text = render_markdown(changed)
     assert "| Not settled |" in text
-    assert "Not settled" not in render_markdown(report)
+    assert "| Not settled |" not in render_markdown(report)
 
 
 def cross(a: np.ndarray, b: np.ndarray) -> np.ndarray:
