@@ -124,7 +124,13 @@ def false_alarms(quick: bool) -> Iterator[False_]:
             for each, clients in ((10, 1000), (100, 300)) if not quick else ((10, 200),):
                 rng = np.random.default_rng([each, len(rows), 7])
                 report = monitor(honest(rows, plane, kind, clients, each, rng), model=plane, detail=0)
-                yield False_(data, kind, each, clients, {k: report.alarm_counts[k] for k in KINDS if k != "volume"})
+                yield False_(
+                    data,
+                    kind,
+                    each,
+                    clients,
+                    {k: report.alarm_counts[k] for k in KINDS if k not in ("volume", "holds-model")},
+                )
 
 
 def resubmitting(service: Any, rows: FloatArray, rng: Any, pairs: int) -> ox.QueryLog:
@@ -177,9 +183,9 @@ def delays() -> Iterator[Delay]:
                 else:
                     log.add_explanation(row.point, row.explanation, label, row.mechanism, client="attacker")
             report = monitor(log, model=plane, detail=1)
-            fired: dict[str, int | None] = dict.fromkeys((k for k in KINDS if k != "volume"), None)
+            fired: dict[str, int | None] = dict.fromkeys((k for k in KINDS if k not in ("volume", "holds-model")), None)
             for alarm in report.alarms:
-                if alarm.client == "attacker":
+                if alarm.client == "attacker" and alarm.kind in fired:
                     fired[alarm.kind] = alarm.row - start + 1
             own = next((c.exposure for c in report.clients if c.client == "attacker"), None)
             when = None if own is None else own.recoverable_at
@@ -270,7 +276,7 @@ def markdown(found: dict[str, Any]) -> str:
         "|---|---|--:|--:|--:|--:|--:|",
     ]
     for f in false_:
-        cells = " | ".join(f"{f['alarmed'][k]} / {f['clients']}" for k in KINDS if k != "volume")
+        cells = " | ".join(f"{f['alarmed'][k]} / {f['clients']}" for k in KINDS if k not in ("volume", "holds-model"))
         lines.append(f"| {f['data']} | {f['honest']} | {f['questions']} | {cells} |")
     lines += [
         "",
@@ -281,7 +287,7 @@ def markdown(found: dict[str, Any]) -> str:
         "|---|---|--:|--:|--:|--:|--:|--:|",
     ]
     for d in delays_:
-        cells = " | ".join(str(d["fired"][k] or "-") for k in KINDS if k != "volume")
+        cells = " | ".join(str(d["fired"][k] or "-") for k in KINDS if k not in ("volume", "holds-model"))
         lines.append(f"| {d['data']} | {d['attack']} | {d['requests']} | {cells} | {d['known'] or '-'} |")
     return "\n".join(lines)
 

@@ -33,7 +33,7 @@ def show(axes, labels, explanations, title):
     for x in questions[:explanations]:
         log.add_explanation(x, lender.explain(x), label=lender.classify(x))
     verdicts = ox.Knowledge(log).certify(grid)
-    sides = np.clip(np.where(np.abs(verdicts.codes) == 1, verdicts.codes, 0), -1, 1).reshape(161, 161)
+    sides = verdicts.sides.reshape(161, 161)
     colours = ListedColormap(["#f8ddc4", "#ffffff", "#cfe2f1"])
     axes.imshow(sides, origin="lower", extent=(-4, 4, -4, 4), cmap=colours, vmin=-1, vmax=1)
     for x, label in zip(log.points, log.labels, strict=True):

@@ -14,7 +14,7 @@ import pytest
 import overexplain as ox
 from overexplain.auditing.audit import COMPARED
 from overexplain.auditing.audit_report import AuditReport, json_schema
-from overexplain.auditing.determining.curves import checkpoints
+from overexplain.auditing.determining.curves import checkpoints, determined_curve
 from overexplain.auditing.determining.evidence import Evidence
 from overexplain.geometry.hyperplane import YES
 from overexplain.report.html.notebook import as_notebook_html
@@ -262,3 +262,24 @@ def test_a_report_can_be_changed_by_its_owner_only_as_a_copy() -> None:
     assert replace(report, headline=1).headline == 1
     with pytest.raises(AttributeError):
         report.headline = 1  # type: ignore[misc]
+
+
+def test_explained_answers_determine_at_least_what_their_decisions_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where a limit leaves explained answers unsettled, the page does not show less than for decisions alone."""
+
+    def unsettled(model, rows, service, *arguments, **options):
+        curve = determined_curve(model, rows, service, *arguments, **options)
+        nothing = (0.0,) * len(curve.answers)
+        shares = dict.fromkeys(("median", "low", "high", "highest", "first"), nothing)
+        return replace(curve, **shares, undecided=1.0, at_most=()) if service.explains else curve
+
+    monkeypatch.setattr("overexplain.auditing.audit.determined_curve", unsettled)
+    model, rows = ox.Hyperplane([1.0, -2.0, 0.5], 0.1), np.random.default_rng(0).normal(size=(300, 3))
+    report = ox.audit(model, rows, ["l1"], orders=3, judged=50, maps=0, defences=False)
+    explained, plain = report.curve_of("s1"), report.curves[-2]
+    assert plain.service == report.services[-1].id
+    assert plain.median[-1] > 0.5
+    for name in ("median", "low", "high", "highest"):
+        assert getattr(explained, name) == getattr(plain, name)
+    assert explained.median_ceiling[-1] == 1.0
+    assert set(explained.first) == {0.0}  # proofs are written of it

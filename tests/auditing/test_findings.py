@@ -36,7 +36,7 @@ def defended(report: AuditReport, **rows) -> AuditReport:
 
 def test_the_sample():
     found = codes(sample_report())
-    assert found["known-after"] == {"service": "s1", "answers": 30, "minimum": 30}
+    assert found["known-after"] == {"service": "s1", "answers": 30, "minimum": 30, "valid": None}
     share = sample_report().curves[0].median[12]
     assert found["explanations-vs-decisions"]["share"] == share
     assert found["explanations-vs-decisions"]["decisions"] == 400
@@ -129,12 +129,14 @@ def test_pooled_letters_fall_back_to_the_last_number_measured():
 def test_quotas():
     report = sample_report()
 
-    def quota(answers, is_limit=False, adaptive=None):
-        return codes(replace(report, quotas=(Quota("s1", 0.6, answers, is_limit, 0.5, None, 20, adaptive),)))
+    def quota(answers, is_limit=False, adaptive=None, beyond=0.7):
+        beyond = None if is_limit else beyond
+        return codes(replace(report, quotas=(Quota("s1", 0.6, answers, is_limit, 0.5, beyond, 20, adaptive),)))
 
-    assert "quota-zero" not in quota(0)
-    assert "quota-unsettled" in quota(0)  # nothing went over the target: it is only not known
-    report = replace(report, curves=(replace(report.curves[0], highest=(0.7,) * len(report.curves[0].answers)),))
+    for answers in (0, 7):  # nothing went over the target: it is only not known
+        unsettled = quota(answers, adaptive=5, beyond=0.6)
+        assert "quota-unsettled" in unsettled
+        assert not {"quota", "quota-zero", "quota-does-not-bind"} & set(unsettled)
     assert "quota-zero" in quota(0)
     assert "quota-not-reached" in quota(400, is_limit=True)
     assert quota(35, adaptive=30)["quota-does-not-bind"] == {"service": "s1", "adaptive": 30}

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from audit_sample import sample_report
 from overexplain.auditing.audit_report import AuditReport
+from overexplain.auditing.determining.quota import quota
 from overexplain.auditing.gates import determined_range, judge, parse_gate
 from overexplain.errors import InvalidInput
 
@@ -118,12 +119,25 @@ def test_beyond_the_last_number_only_everything_is_known():
 def test_what_a_limit_left_open_lets_no_gate_pass_and_is_not_called_determined():
     report = curve_report((10,), (0.4,), undecided=0.25, at_most=(0.65,))
     assert determined_range(report.curves[0], 10) == (0.4, 0.65)
-    assert determined_range(replace(report.curves[0], at_most=()), 10) == (0.4, 0.4)
+    assert determined_range(replace(report.curves[0], at_most=()), 10) == (0.4, 0.65)
     outcomes = {text: judge(parse_gate(f"determined@10>{text}"), report) for text in ("30%", "50%", "65%")}
     assert {text: (gate.passed, gate.found) for text, gate in outcomes.items()} == {
         "30%": (False, 0.4),
         "50%": (False, None),
-        "65%": (True, 0.4),
+        "65%": (True, 0.65),
+    }
+
+
+def test_a_quota_that_unsettled_cases_end_lets_no_gate_pass_inside_its_range():
+    report = curve_report((10, 20, 30), (0.1, 0.2, 0.7), undecided=0.5, at_most=(0.1, 0.7, 0.9))
+    report = replace(report, quotas=(quota(report.curves[0], 0.5, None),))
+    assert (report.quotas[0].answers, report.quotas[0].is_unsettled) == (10, True)
+    outcomes = {text: judge(parse_gate(f"quota<{text}"), report) for text in ("10", "11", "20", "21")}
+    assert {text: (gate.passed, gate.found) for text, gate in outcomes.items()} == {
+        "10": (True, 10.0),
+        "11": (False, None),
+        "20": (False, None),
+        "21": (False, 20.0),
     }
 
 

@@ -6,12 +6,15 @@ import json
 import shlex
 import shutil
 import xml.etree.ElementTree as ElementTree
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from overexplain.auditing.audit_report import AuditReport
+from html_reader import read
+from overexplain.auditing.audit_report import AuditReport, Curve
+from overexplain.auditing.determining.curves import determined_curve
 from overexplain.cli.main import run
 
 NAMES = ("age", "income", "debts", "years", "late")
@@ -258,3 +261,136 @@ def test_a_model_that_names_no_features_says_how_columns_are_taken(folder, tmp_p
     assert run(["audit", str(tmp_path / "model.json"), "--data", str(folder / "cases.csv"), *QUICK]) == 0
     said = f"note: the model names no features: the columns of {folder / 'cases.csv'} are taken in their order\n"
     assert capsys.readouterr().err == said
+
+
+# Cases that a limit left unsettled.
+
+
+@pytest.fixture
+def unsettled(monkeypatch) -> None:
+    """A limit that leaves half of what is determined unsettled."""
+
+    def half(*arguments, **options) -> Curve:
+        curve = determined_curve(*arguments, **options)
+        names = ("median", "low", "high", "highest", "first")
+        less = {name: tuple(share / 2 for share in getattr(curve, name)) for name in names}
+        return replace(curve, **less, undecided=0.5, at_most=curve.highest)
+
+    monkeypatch.setattr("overexplain.auditing.audit.determined_curve", half)
+
+
+def test_shares_that_are_bounds_are_written_as_bounds_everywhere(folder, unsettled, tmp_path, capsys) -> None:
+    names = {ending: tmp_path / f"audit.{ending}" for ending in ("html", "md", "json", "xml")}
+    options = [word for name in names.values() for word in ("--report", str(name))]
+    gates = ["--fail-on", "determined@50>60%", "--fail-on", "quota<40", "--fail-on", "determined@50>40%"]
+    assert audit(folder, "--service", "l1", "--service", "l1; robust=l2:0.1", *options, *gates) == 1
+    out = capsys.readouterr().out
+    curve = AuditReport.from_json(names["json"].read_bytes()).curves[0]
+    assert curve.median[-1] == 0.5
+
+    rows = [line.split() for line in out.splitlines() if "audited" in line]
+    assert [row[-3:] for row in rows] == [[">=", "50", "%"]] * 2
+    assert all(len(line) <= 80 for line in out.splitlines() if not line.startswith(("report: ", "check: ")))
+    assert "determined@50: at most 60 % allowed, cannot be told: 50 to 100 %" in out
+    assert "determined@50: at most 40 % allowed, at least 50 % found" in out
+    assert "quota: at least 40 required, cannot be told:" in out
+    assert "quota can be suggested" in " ".join(out.split())
+    for text in (out, names["md"].read_text("utf-8"), names["html"].read_text("utf-8")):
+        assert "uggested quota" not in text
+        assert "Cap explained answers" not in text
+
+    cells = [
+        row.split("|")[2].strip() for row in names["md"].read_text("utf-8").splitlines() if row.startswith("| 75 |")
+    ]
+    assert len(cells) == 2
+    assert all(cell.startswith("≥ 50 %") for cell in cells)
+    page = read(names["html"].read_text("utf-8"))
+    tiles = {tile.get("data-name"): tile for tile in page.all("li") if "data-name" in tile.attributes}
+    assert tiles["quota"].get("data-value") == ""
+    assert next(tile for name, tile in tiles.items() if name.startswith("determined")).text.startswith(("≥", "0–"))
+    for cell in [cell for id in ("t-curve", "t-pooled") for cell in page.one("table", id=id).all("td")]:
+        if float(cell.get("data-at-most")) > float(cell.get("data-value")):
+            assert cell.text.startswith(("≥ ", "0–"))
+    assert {shape.get("data-unsettled") for shape in page.all("polygon", class_="open")} == {
+        "s1",
+        "s2",
+        "all",
+        "denied",
+    }
+    assert not page.all("circle", class_="ring")
+    junit = ElementTree.fromstring(names["xml"].read_text("utf-8"))
+    messages = [failure.get("message", "") for failure in junit.iter("failure")]
+    assert [("Cannot be told" in text, "Found" in text) for text in messages] == [
+        (True, False),
+        (True, False),
+        (False, True),
+    ]
+
+
+def test_a_gate_passes_where_unsettled_cases_cannot_change_it(folder, unsettled, capsys) -> None:
+    assert audit(folder, "--service", "l1", "--fail-on", "determined@1>100%", "--fail-on", "quota<0") == 0
+    assert "allowed, at most 8 % found" in capsys.readouterr().out
+
+
+# Models with categories: what valid cases need.
+
+
+@pytest.fixture(scope="module")
+def mixed(tmp_path_factory) -> Path:
+    """Amounts, whole numbers, a flag and two columns of categories: 11 features, of which valid cases differ in 9."""
+    place = tmp_path_factory.mktemp("mixed")
+    rng = np.random.default_rng(3)
+    homes, jobs = ("own", "rent", "other"), ("none", "skilled", "manager", "own business")
+    columns = (
+        np.round(rng.lognormal(7.6, 0.5, 200), 2), rng.integers(5, 400, 200) * 100, rng.choice([6, 12, 24, 36], 200),
+        rng.integers(0, 2, 200), rng.choice(homes, 200), rng.choice(jobs, 200),
+    )  # fmt: skip
+    lines = [",".join(map(str, row)) for row in zip(*columns, strict=True)]
+    (place / "cases.csv").write_text("\n".join(["income,amount,months,late,home,job", *lines]) + "\n")
+    weights = {"income": 0.0009, "amount": -0.00006, "months": -0.02, "late": -1.1}
+    weights |= {f"home={name}": w for name, w in zip(homes, (0.6, -0.2, -0.3), strict=True)}
+    weights |= {f"job={name}": w for name, w in zip(jobs, (-0.7, 0.2, 0.4, 0.1), strict=True)}
+    raw: list[dict] = [{"name": name} for name in ("income", "amount", "months", "late")]
+    raw += [{"name": "home", "categories": homes}, {"name": "job", "categories": jobs}]
+    model = {"coefficients": weights, "intercept": -0.5, "columns": raw}
+    (place / "model.json").write_text(json.dumps(model))
+    # A category is what is changed most: answers leave the space of valid cases.
+    (place / "other.json").write_text(json.dumps(model | {"coefficients": weights | {"home=own": 2.0}}))
+    return place
+
+
+def test_beside_the_planes_number_stands_how_many_answers_valid_cases_need(mixed, tmp_path, capsys) -> None:
+    names = {ending: tmp_path / f"audit.{ending}" for ending in ("html", "md", "json")}
+    options = [word for name in names.values() for word in ("--report", str(name))]
+    gates = ["--fail-on", "answers-to-extract<10", "--fail-on", "answers-to-extract<9"]
+    assert audit(mixed, "--service", "l1", *options, *gates) == 1
+    out = " ".join(capsys.readouterr().out.split())
+    report = AuditReport.from_json(names["json"].read_bytes())
+    assert (report.subject.directions, report.subject.directions_from) == (9, "categories")
+    assert [(row.answers, row.minimum, row.valid) for row in report.known] == [(11, 11, 9)]
+    title = "Nine answers give every valid decision away, eleven the whole model"
+    assert f"{title}." in out
+    assert "(proven minimum: 11; valid cases: 9, by rank)" in out
+    assert "GATE FAILED answers-to-extract: at least 10 required, 9 found" in out
+    assert "GATE PASSED answers-to-extract: at least 9 required, 9 found" in out
+    said = "no method needs fewer for the whole model. Valid cases need fewer: they differ in 9 of 11 directions, and by rank 9 "
+    for ending in ("html", "md"):
+        text = names[ending].read_text("utf-8")
+        assert title in text
+        assert said in text
+        assert "no method needs fewer." not in text
+        assert "Valid cases, by rank" in text
+
+
+def test_answers_that_leave_the_valid_cases_are_one_more_and_robust_ones_are_not_counted(
+    mixed, tmp_path, capsys
+) -> None:
+    for service, valid in (("l1", 10), ("l1; robust=l2:0.1", None)):
+        file = tmp_path / "audit.json"
+        data = ["--data", str(mixed / "cases.csv"), "--report", str(file), "--report", str(tmp_path / "audit.md")]
+        assert run(["audit", str(mixed / "other.json"), *data, "--service", service, *QUICK]) == 0
+        assert AuditReport.from_json(file.read_bytes()).known[0].valid == valid
+        text = (tmp_path / "audit.md").read_text("utf-8")
+        assert ("Valid cases differ in 9 of 11 directions only, and may need fewer" in text) == (valid is None)
+        assert "no method needs fewer." not in text
+    capsys.readouterr()

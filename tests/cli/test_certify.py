@@ -432,3 +432,18 @@ def test_a_time_limit_holds_where_labels_are_fewer_than_features(capsys) -> None
     assert run(["certify", "wide.jsonl", "middle.csv", "--time-limit", "1", "--json"]) == 0
     assert time.monotonic() - began < 20
     assert json.loads(capsys.readouterr().out)["counts"]["UNDECIDED"] == 1
+
+
+def test_shares_beside_undecided_points_are_bounds_on_the_safe_side(capsys) -> None:
+    from overexplain.auditing.determined import Determined
+    from overexplain.report.certified import print_determined
+    from overexplain.report.terminal import terminal
+
+    counts = {"YES": 126, "NO": 250, "UNKNOWN": 24, "BOUNDARY": 0, "UNDECIDED": 600}
+    print_determined(Determined(counts, 9, 9, 0, True, False), terminal())
+    out = capsys.readouterr().out
+    assert "determines at least 37 % of these decisions" in " ".join(out.split())
+    shares = {line.split()[0]: " ".join(line.split()[2:5]) for line in out.splitlines() if line[:3].isupper()}
+    assert (shares["YES"], shares["NO"], shares["UNKNOWN"]) == (">= 12 %", ">= 25 %", ">= 2 %")
+    assert shares["UNDECIDED"].startswith("60 %")
+    assert all(len(line) <= 80 for line in out.splitlines())

@@ -11,6 +11,7 @@ import overexplain as ox
 from overexplain.knowledge.answers import answers_of
 from overexplain.knowledge.checker import Term, check_certificate
 from overexplain.knowledge.exact import ONE, combine, null_space, solve
+from overexplain.knowledge.verdicts import Verdicts
 from strategies import NORMS, make_norm
 
 YES, NO, UNKNOWN, BOUNDARY, UNDECIDED = 1, -1, 0, 2, 3
@@ -327,3 +328,21 @@ def test_a_log_without_strict_facts_has_models() -> None:
     assert known.is_consistent
     assert known.witness().same_plane(ox.Hyperplane([1.0, 1.0], 34.0))
     assert known.certify([[0.0, 0.0], [40.0, 40.0], [19.0, 15.0]]).codes.tolist() == [-1, 1, 2]
+
+
+def test_a_verdict_is_written_by_its_name() -> None:
+    verdict = ox.Knowledge(two_labels()).certify([[2.0, 0.0]])[0]
+    assert (str(verdict), f"{verdict}", f"{verdict:>9}") == ("UNKNOWN", "UNKNOWN", "  UNKNOWN")
+    assert (f"{verdict:d}", int(verdict), verdict == 0) == ("0", 0, True)
+
+
+def test_only_certain_points_have_a_side() -> None:
+    """`codes.clip(-1, 1)` paints points on the plane and undecided ones as a Yes; `sides` does not."""
+    log = ox.QueryLog(mechanism=ox.Mechanism("l1", tolerance=0.0))
+    log.add_explanation([9.0, 25.0], [9.0, 25.0], label=1)
+    log.add_label(np.array([[29.0, 5.0], [27.0, 8.0], [7.0, 27.0]]), [1, 1, 1])
+    verdicts = ox.Knowledge(log).certify([[0.0, 0.0], [40.0, 40.0], [19.0, 15.0]])
+    assert verdicts.codes.tolist() == [NO, YES, BOUNDARY]
+    assert verdicts.sides.tolist() == [-1, 1, 0]
+    codes = np.array([YES, NO, UNKNOWN, BOUNDARY, UNDECIDED], dtype=np.int8)
+    assert Verdicts(codes, np.zeros((5, 2)), verdicts._known).sides.tolist() == [1, -1, 0, 0, 0]

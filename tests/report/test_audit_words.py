@@ -32,7 +32,7 @@ def everything(report: AuditReport) -> list[str]:
     report = with_findings(report)
     texts = [words.title(report), words.lead(report), words.eyebrow(report)]
     texts += [words.gate_sentence(report, gate) for gate in report.gates]
-    texts += [words.gate_line(gate) for gate in report.gates]
+    texts += [words.gate_line(report, gate) for gate in report.gates]
     for number in words.three_numbers(report):
         texts += [number.text, number.label, number.detail, number.brief]
     for section in SECTIONS:
@@ -191,9 +191,12 @@ def test_quota_numbers():
     def number(*values):
         return words.three_numbers(replace(report, quotas=(Quota("s1", *values),)))[-1]
 
-    assert number(0.6, 0, False, 0.0, 0.604, 20, 30).brief == "not measured"  # nothing went over the target
-    report = replace(report, curves=(replace(report.curves[0], highest=(0.604,) * len(report.curves[0].answers)),))
-
+    none = number(0.6, 0, False, 0.0, 0.4, 20, 30)  # nothing went over the target
+    assert (none.value, none.text, none.brief) == (None, "no", "not settled")
+    assert none.label == "quota can be suggested to keep it at or under 60 %"
+    some = number(0.6, 7, False, 0.2, 0.4, 20, 5)
+    assert some.detail == "7 answers are sure to; whether more do is not known: a limit left too many cases unsettled."
+    assert some.brief == "7 answers are sure to; more is not settled"
     nothing = number(0.6, 0, False, 0.0, 0.604, 20, 30)
     assert (nothing.value, nothing.brief) == (0, "the fewest tried exceed it")
     assert nothing.detail == "The smallest number of answers tried, 1, already exceeds it: 60.4 %."
@@ -211,7 +214,7 @@ def test_gate_sentences_and_lines():
 
     def told(text, changed=report):
         gate = judge(parse_gate(text), changed)
-        return words.gate_sentence(changed, gate), words.gate_line(gate)
+        return words.gate_sentence(changed, gate), words.gate_line(changed, gate)
 
     assert told("determined@200>60%") == (
         "Allowed: at most 60 % of decisions determined after 200 answers. Found: 100 %.",
@@ -230,10 +233,12 @@ def test_gate_sentences_and_lines():
     assert line.endswith("not measured")
     between = told("determined@7>60%", curved(report, 0.5))[0]
     assert between.endswith("Found: 50 %, measured after 13.")
-    open_ = told("determined@13>60%", curved(report, 0.5, undecided=0.25, at_most=(0.75,)))[0]
-    assert open_.endswith(
-        "Could not be measured: 50 % are determined, but with the cases that a limit left unsettled it may be 75 %."
-    )
+    unsettled = curved(report, 0.5, undecided=0.25, at_most=(0.75,))
+    open_, line = told("determined@13>60%", unsettled)
+    assert open_.endswith("Cannot be told, so it fails: 50 to 75 %; a limit left cases unsettled.")
+    assert line == "determined@13: at most 60 % allowed, cannot be told: 50 to 75 %"
+    assert told("determined@13>40%", unsettled)[0].endswith("Found: at least 50 %.")
+    assert told("determined@13>80%", unsettled)[1].endswith("at most 75 % found")
     failed = known(report, failed="refused", **FAILED)
     assert told("answers-to-extract<20", failed)[0].endswith(
         "No attack tried rebuilt the model; not found is not impossible."
@@ -354,5 +359,31 @@ def test_all_rows_are_counted_in_words() -> None:
     )
     assert words.all_cases(sample_report(all_cases=counts[1:])) == (
         f"{of_all} so many are determined by the first order of asking. Sum of changes (ℓ1): 1,000,000,000 (100 %) after 30 "
-        "answers. Largest change (ℓ∞): 999,999,999 (>99 %) after 13 answers, with 1 unsettled."
+        "answers. Largest change (ℓ∞): at least 999,999,999 (≥ 99 %) after 13 answers, with 1 unsettled."
+    )
+
+
+@pytest.mark.parametrize(
+    ("source", "kind", "title"),
+    [
+        ("categories", "Valid cases", "26 answers give every valid decision away, thirty the whole model"),
+        (
+            "cases",
+            "Cases like those given",
+            "26 answers give every decision on cases like these away, thirty the whole model",
+        ),
+    ],
+)
+def test_what_valid_cases_need_is_told_apart_from_the_whole_model(source: str, kind: str, title: str) -> None:
+    report = known(sample_report(), valid=26)
+    report = replace(report, subject=replace(report.subject, directions=25, directions_from=source))
+    assert words.title(report) == title
+    assert words.heading(report, "known").endswith(f"and fewer are not; {kind[:1].lower()}{kind[1:]} need 26")
+    number = words.three_numbers(report)[0]
+    assert number.label == "answers until the whole model is known"
+    assert f"{kind} need fewer: they differ in 25 of 30 directions, and by rank 26 answers" in number.detail
+    assert [name for name, _ in words.premises(report)].count("By rank") == 1
+    plain = sample_report()
+    assert "rank" not in " ".join(
+        (words.title(plain), words.lead(plain), *(n.detail for n in words.three_numbers(plain)))
     )

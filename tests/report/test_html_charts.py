@@ -10,9 +10,11 @@ import pytest
 from scipy.spatial import Delaunay
 
 from audit_sample import edge_reports, sample_report
-from html_reader import REPORTS, Node, read, tree
+from html_reader import REPORTS, Node, read, rows_of, tree
+from overexplain.report.audit_markdown import render_markdown
 from overexplain.report.html.curve_chart import curve_charts
 from overexplain.report.html.outline import outline
+from overexplain.report.html.page import render_html
 from overexplain.report.html.placement import Name, place_names
 from overexplain.report.html.scales import Scale, compact, counts_up_to, decades_around, round_steps, spaced
 from overexplain.report.html.texts import LONGEST, presentable, shortened, tidy, width_of
@@ -135,6 +137,27 @@ def test_a_map_paints_the_middle_of_a_cell_only_in_its_own_colour() -> None:
             assert (mask == (letters == letter))[letters != "="].all(), (
                 f"{letter} with {panel.explanations} explanations"
             )
+
+
+def test_cells_that_a_limit_left_unsettled_are_dotted_not_hatched_as_unknown() -> None:
+    report = sample_report()
+    one = report.maps[0]
+    grid = tuple(row.replace(".", "?") for row in one.panels[0].grid)
+    share = sum(row.count("?") for row in grid) / sum(map(len, grid))
+    panel = replace(one.panels[0], grid=grid, unknown=share, undecided=share)
+    changed = replace(report, maps=(replace(one, panels=(panel, *one.panels[1:])), *report.maps[1:]))
+    page = read(render_html(changed))
+    first = next(svg for svg in page.all("svg") if "data-yes" in svg.attributes)
+    dots = [bar for bar in first.all("rect") if (bar.attributes.get("fill") or "").endswith("d)")]
+    assert len(dots) >= len(grid)
+    assert "not settled" in first.one("title").text
+    cells = rows_of(page.one("table", id="t-map"))[0][1]
+    assert [cell.text.startswith("≥ ") for cell in cells[2:4]] == [True, True]
+    assert cells[4].text.startswith("0–")
+    assert float(cells[5].get("data-value")) == share
+    text = render_markdown(changed)
+    assert "| Not settled |" in text
+    assert "| Not settled |" not in render_markdown(report)
 
 
 def cross(a: np.ndarray, b: np.ndarray) -> np.ndarray:

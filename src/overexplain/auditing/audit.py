@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, replace
 from itertools import groupby
@@ -30,6 +30,7 @@ from overexplain.auditing.findings import with_findings
 from overexplain.auditing.gates import judge, parse_gate
 from overexplain.auditing.maps import draw_maps
 from overexplain.auditing.names import name_of, short_name_of
+from overexplain.auditing.span import Span, span_of
 from overexplain.auditing.units import Units
 from overexplain.auditing.until_known import until_known
 from overexplain.auditing.worked_proof import worked_proof
@@ -110,7 +111,8 @@ def audit(
         if terms is not None:  # a norm of the user's own is refused by name
             written_form(terms.distance)
             written_form(terms.robustness)
-    work = _Work(audited, units, cases, listed, np.random.default_rng(seed), progress or (lambda *_: None))
+    span = span_of(rows, () if given.domain is None else given.domain.groups)
+    work = _Work(audited, units, cases, listed, span, np.random.default_rng(seed), progress or (lambda *_: None))
     numbers = tuple(answers) if answers is not None else checkpoints(given.dimension, len(cases))
     looks = Looks(numbers, orders, judged, seed)
     with one_thread(), process_pool(workers) as pool:
@@ -124,7 +126,10 @@ def audit(
     drawn = draw_maps(given, rows, listed[0].service, units, maps, work.chance())
     report = AuditReport(
         subject=replace(
-            _subject(given, rows, name, standardize, left_out), cases_drawn=drawn_from is not None and left_out > 0
+            _subject(given, rows, name, standardize, left_out),
+            cases_drawn=drawn_from is not None and left_out > 0,
+            directions=None if span is None else span.dimension,
+            directions_from=None if span is None else span.source,
         ),
         services=tuple(entry.described for entry in listed),
         known=known,
@@ -181,6 +186,7 @@ class _Work:
     units: Units
     cases: FloatArray
     listed: Sequence[Listed]
+    span: Span | None
     rng: np.random.Generator
     show: Callable[..., None]
 
@@ -191,8 +197,16 @@ class _Work:
         found = []
         for i, (entry, own) in enumerate(zip(self.listed, self.chance().spawn(len(self.listed)), strict=True)):
             self.show("rebuilding the model", i, len(self.listed))
-            found.append(until_known(self.model, self.cases, entry.service, entry.described.id, rng=own))
+            row = until_known(self.model, self.cases, entry.service, entry.described.id, rng=own)
+            found.append(replace(row, valid=self._valid(entry.service, row)))
         return tuple(found)
+
+    def _valid(self, service: Service, row: UntilKnown) -> int | None:
+        """The answers that valid cases need, if they are fewer than those for the whole model."""
+        if self.span is None or row.answers is None:
+            return None
+        needed = self.span.answers(service, self.model.hyperplane, self.units.scale)
+        return needed if needed is not None and needed < row.answers else None
 
     def curves(self, looks: Looks, pool: Executor | None) -> tuple[Curve, ...]:
         jobs: list[tuple[Listed, Population]] = [(entry, "all") for entry in self.listed]
@@ -207,7 +221,7 @@ class _Work:
                     **looks.options(population),
                 )
             )  # fmt: skip
-        return tuple(found)
+        return _with_decisions(found, {entry.described.id for entry in self.listed if not entry.service.explains})
 
     def evidence(self, report: AuditReport, looks: Looks) -> Iterator[Evidence]:
         """The first order, at every figure to prove."""
@@ -224,7 +238,8 @@ class _Work:
         self.show("comparing defences", 0, 1)
         entry = self.listed[0]
         return compare_defences(
-            self.model, self.cases, entry.service, entry.described.id, rng=self.chance(), quota=allowed, pool=pool,
+            self.model, self.cases, entry.service, entry.described.id, rng=self.chance(), pool=pool,
+            quota=None if allowed.is_unsettled else allowed,
             progress=lambda done, total: self.show("comparing defences", done, total),
         )  # fmt: skip
 
@@ -267,6 +282,29 @@ def _service(entry: str | Mechanism | Service) -> Service:
     if isinstance(entry, Service):
         return entry
     return Service(entry) if isinstance(entry, Mechanism) else Service.parse(entry)
+
+
+def _with_decisions(curves: Sequence[Curve], plain: Collection[str]) -> tuple[Curve, ...]:
+    """The curves, those of explained answers at least as high as that of decisions alone, which come with them.
+
+    Where a limit left explained answers unsettled, their decisions may have been settled. All services met the same cases in the
+    same orders, so it holds for every order, and for whatever is counted over them. What proofs are written of (`first`) stays.
+    """
+    lower = next((c for c in curves if c.service in plain and c.population == "all"), None)
+    if lower is None:
+        return tuple(curves)
+    return tuple(
+        replace(
+            c,
+            median=tuple(map(max, c.median, lower.median)),
+            low=tuple(map(max, c.low, lower.low)),
+            high=tuple(map(max, c.high, lower.high)),
+            highest=tuple(map(max, c.highest, lower.highest)),
+        )
+        if c.undecided and c.population == "all" and c.answers == lower.answers
+        else c
+        for c in curves
+    )
 
 
 def _requests(known: Sequence[UntilKnown], id: str) -> int | None:

@@ -49,6 +49,16 @@ class Subject:
         bool,
         Note(description="true: the cases are drawn at random from all rows of the data; units are those of all rows"),
     ] = False
+    directions: Annotated[
+        int | None,
+        Note(
+            description="in how many directions cases differ, if in fewer than there are features; null: in all, or not counted"
+        ),
+    ] = None
+    directions_from: Annotated[
+        Literal["categories", "cases"] | None,
+        Note(description="what leaves so few: that every column has one category, or the cases given"),
+    ] = None
 
 
 @dataclass(frozen=True)
@@ -97,6 +107,13 @@ class UntilKnown:
     agreement: Annotated[float | None, Note(description="share of the cases that the rebuilt model decides alike")]
     constant_agreement: Annotated[float | None, Note(description="what the commoner answer alone reaches")]
     failed: Annotated[str | None, Note(description="why no attack succeeded; null if one did")]
+    valid: Annotated[
+        int | None,
+        Note(
+            description="exact answers that determine every decision about cases that differ only as valid ones do, by rank (see "
+            "`Subject.directions`); null: no fewer than for the whole model, or not counted"
+        ),
+    ] = None
 
     @property
     def requests(self) -> int | None:
@@ -144,17 +161,42 @@ class Curve:
     at_most: Annotated[
         tuple[float, ...],
         Note(
-            description="the highest share that any order may have, with what a limit left unsettled; empty: as highest"
+            description="the highest share that any order may have, with what a limit left unsettled; empty: highest + undecided"
         ),
     ] = ()
     terms_broken: Annotated[
         int, Note(description="orders in which explanations broke the published terms; they are then not used")
     ] = 0
+    median_at_most: Annotated[
+        tuple[float, ...],
+        Note(description="what the median may be, with what a limit left unsettled; empty: median + undecided"),
+    ] = ()
+    high_at_most: Annotated[tuple[float, ...], Note(description="the same of high; empty: high + undecided")] = ()
+    first_at_most: Annotated[tuple[float, ...], Note(description="the same of first; empty: first + undecided")] = ()
 
     @property
     def ceiling(self) -> tuple[float, ...]:
         """The share that no order can have exceeded, for every number of answers: what a limit left unsettled counts."""
-        return self.at_most or self.highest
+        return self.at_most or self._with_unsettled(self.highest)
+
+    @property
+    def median_ceiling(self) -> tuple[float, ...]:
+        """The same of the median."""
+        return self.median_at_most or self._with_unsettled(self.median)
+
+    @property
+    def high_ceiling(self) -> tuple[float, ...]:
+        """The same of the 90th percentile."""
+        return self.high_at_most or self._with_unsettled(self.high)
+
+    @property
+    def first_ceiling(self) -> tuple[float, ...]:
+        """The same of the first order."""
+        return self.first_at_most or self._with_unsettled(self.first)
+
+    def _with_unsettled(self, shares: tuple[float, ...]) -> tuple[float, ...]:
+        """What shares may be if only the largest unsettled share of all is known."""
+        return tuple(min(1.0, share + self.undecided) for share in shares)
 
     def at(self, answers: int) -> int | None:
         """The index of the last entry with at most so many answers; None if there is none."""
@@ -168,12 +210,22 @@ class Quota:
 
     service: Annotated[str, Note(description="id of the service")]
     target: Annotated[float, Note(description="the share that must not be exceeded")]
-    answers: Annotated[int, Note(description="the largest number that kept every order at or under the target")]
+    answers: Annotated[
+        int, Note(description="the largest number that is sure to have kept every order at or under the target")
+    ]
     is_limit: Annotated[bool, Note(description="true: it was never exceeded; `answers` is the largest number tried")]
     highest: Annotated[float, Note(description="the highest share of any order at that number (0 for 0 answers)")]
     beyond: Annotated[float | None, Note(description="the highest share at the next number tried; null if none")]
     orders: Annotated[int, Note(description="random orders")]
     adaptive: Annotated[int | None, Note(description="answers that give everything away to who chooses the questions")]
+
+    @property
+    def is_unsettled(self) -> bool:
+        """True if more answers may be fine, too: at the next number only what a limit left unsettled goes over the target.
+
+        No quota is to be suggested then: `answers` is where the measurement ends, not where the share does.
+        """
+        return self.beyond is not None and self.beyond <= self.target
 
 
 @dataclass(frozen=True)
@@ -195,6 +247,11 @@ class AllCases:
         """
         return self.determined / self.cases
 
+    @property
+    def at_most(self) -> float:
+        """The share that may be determined, with what a limit left unsettled."""
+        return (self.determined + self.undecided) / self.cases
+
 
 @dataclass(frozen=True)
 class Question:
@@ -214,11 +271,14 @@ class Panel:
     explanations: Annotated[int, Note(description="how many of them, the first ones, were explained")]
     grid: Annotated[
         tuple[str, ...],
-        Note(description="rows from top to bottom: Y determined Yes, N determined No, . unknown, = boundary"),
+        Note(
+            description="rows from top to bottom: Y determined Yes, N determined No, . unknown, = boundary, ? not settled"
+        ),
     ]
     yes: Annotated[float, Note(description="share of the grid determined Yes")]
     no: Annotated[float, Note(description="share determined No")]
-    unknown: Annotated[float, Note(description="share unknown (with boundary and undecided)")]
+    unknown: Annotated[float, Note(description="share of all else: unknown, boundary and not settled")]
+    undecided: Annotated[float, Note(description="share of it that a limit left unsettled")] = 0.0
 
 
 @dataclass(frozen=True)

@@ -78,6 +78,15 @@ def share_after(curve: Curve | None, answers: int) -> float | None:
     return before[1] if before[0] == answers or before[1] == after[1] else None
 
 
+def range_after(curve: Curve | None, answers: int) -> tuple[float, float] | None:
+    """The same with what it may be: a limit may have left cases unsettled."""
+    share = share_after(curve, answers)
+    if curve is None or share is None:
+        return None
+    most = zip(curve.answers, curve.median_ceiling, strict=True)
+    return share, max(share, min(((n, top) for n, top in most if n >= answers), default=(answers, 1.0))[1])
+
+
 def decisions_only(report: AuditReport) -> AuditedService | None:
     """The service to compare with that explains nothing; None if there is none, or it is the audited one."""
     return next((service for service in report.services[1:] if not service.explains and report.audited.explains), None)
@@ -160,7 +169,7 @@ def _until_known(report: AuditReport) -> Iterator[Finding]:
             yield _finding(code, service=service.id, runs=row.runs, fewest=fewest_needed(row))
         else:
             least = row.minimum if row.minimum_is == "theorem" else None
-            yield _finding("known-after", service=service.id, answers=row.answers, minimum=least)
+            yield _finding("known-after", service=service.id, answers=row.answers, minimum=least, valid=row.valid)
 
 
 def _against_decisions(report: AuditReport) -> Iterator[Finding]:
@@ -169,17 +178,19 @@ def _against_decisions(report: AuditReport) -> Iterator[Finding]:
     if plain is None:
         return
     curve = report.curve_of(plain.id)
-    share = share_after(report.curve_of(report.audited.id), report.headline)
-    if curve is None or share is None or curve.answers[-1:] < (report.headline,):
+    reached = range_after(report.curve_of(report.audited.id), report.headline)
+    if curve is None or reached is None or curve.answers[-1:] < (report.headline,):
         return
-    if share <= curve.median[-1] + curve.undecided:
+    if reached[0] <= curve.median_ceiling[-1]:
         return
     yield _finding(
         "explanations-vs-decisions",
         answers=report.headline,
-        share=share,
+        share=reached[0],
+        share_at_most=reached[1],
         decisions=curve.answers[-1],
         decisions_share=curve.median[-1],
+        decisions_at_most=curve.median_ceiling[-1],
     )
 
 
@@ -192,15 +203,16 @@ def _at_once(report: AuditReport) -> Iterator[Finding]:
 
 def _variants(report: AuditReport) -> Iterator[Finding]:
     """Services that answer as the audited one does, but less exactly."""
-    share = share_after(report.curve_of(report.audited.id), report.headline)
+    own = range_after(report.curve_of(report.audited.id), report.headline)
     for service in report.services[1:]:
-        other = share_after(report.curve_of(service.id), report.headline)
-        if share is None or other is None or not service.spec.startswith(f"{report.audited.spec};"):
+        other = range_after(report.curve_of(service.id), report.headline)
+        if own is None or other is None or not service.spec.startswith(f"{report.audited.spec};"):
             continue
-        if share > LITTLE and abs(share - other) <= LITTLE:
+        if own[0] > LITTLE and max(own[1] - other[0], other[1] - own[0]) <= LITTLE:
             yield _finding(
-                "variant-changes-little", service=service.id, answers=report.headline, share=other, audited=share
-            )
+                "variant-changes-little", service=service.id, answers=report.headline, share=other[0], audited=own[0],
+                share_at_most=other[1], audited_at_most=own[1],
+            )  # fmt: skip
 
 
 def _pooled(report: AuditReport) -> Iterator[Finding]:
@@ -209,12 +221,15 @@ def _pooled(report: AuditReport) -> Iterator[Finding]:
         curve = report.curve_of(service.id, "denied")
         if curve is None or not curve.answers:
             continue
-        share, letters = share_after(curve, report.headline), report.headline
-        if share is None:
-            share, letters = curve.median[-1], curve.answers[-1]
-        if share == 0 and curve.undecided:
+        letters = report.headline
+        share, most = range_after(curve, letters) or (curve.median[-1], curve.median_ceiling[-1])
+        if share_after(curve, letters) is None:
+            letters = curve.answers[-1]
+        if share == 0 < most:
             continue
-        yield _finding("pooled-letters", service=service.id, letters=letters, share=share, known_at=curve.known_at)
+        yield _finding(
+            "pooled-letters", service=service.id, letters=letters, share=share, at_most=most, known_at=curve.known_at
+        )
 
 
 def _defences(report: AuditReport) -> Iterator[Finding]:
@@ -244,21 +259,20 @@ def _limit(report: AuditReport) -> Iterator[Finding]:
     for service in judged_services(report):
         quota = report.quota_of(service.id)
         if quota is not None:
-            code = _quota_code(quota, report.curve_of(service.id))
+            code = _quota_code(quota)
             yield _finding(code, service=service.id, answers=quota.answers, target=quota.target)
-            if quota.adaptive is not None and quota.answers >= quota.adaptive:
+            if quota.adaptive is not None and quota.answers >= quota.adaptive and not quota.is_unsettled:
                 yield _finding("quota-does-not-bind", service=service.id, adaptive=quota.adaptive)
     if any(report.quota_of(service.id) is not None for service in judged_services(report)):
         yield _finding("quota-over-all-clients")
 
 
-def _quota_code(quota: Quota, curve: Curve | None) -> str:
+def _quota_code(quota: Quota) -> str:
     if quota.is_limit:
         return "quota-not-reached"
-    if quota.answers:
-        return "quota"
-    exceeded = curve is None or not curve.highest or curve.highest[0] > quota.target
-    return "quota-zero" if exceeded else "quota-unsettled"
+    if quota.is_unsettled:
+        return "quota-unsettled"
+    return "quota" if quota.answers else "quota-zero"
 
 
 def _defend(report: AuditReport) -> Iterator[Finding]:

@@ -2,7 +2,8 @@
 
 A gate says when to fail: `determined@200>60%`, `answers-to-extract<20`, `quota<10`, `agreement>=99%`. It bounds a risk, so
 whatever is not measured exactly is taken from the unsafe side: the highest of all orders, the next larger number of answers, the
-cheapest of all runs, the worst of the audited services. What could not be measured fails.
+cheapest of all runs, the worst of the audited services. What could not be measured fails, and so does a share or a quota that is
+known as a range with the bound inside.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from overexplain.auditing.audit_report import AuditReport, Curve, Gate
+from overexplain.auditing.determining.quota import possible_quota
 from overexplain.auditing.findings import fewest_needed, judged_services
 from overexplain.errors import InvalidInput
 
@@ -114,20 +116,40 @@ def _value(spec: GateSpec, report: AuditReport, id: str) -> float | None:
     """What the gate compares, for one service; None if it was not measured, infinity if no attack rebuilt the model."""
     row = report.known_of(id)
     if spec.name == DETERMINED:
-        reached = determined_range(report.curve_of(id), spec.answers or 1)
-        # What a limit left open must not let a gate pass, nor make it look as if it had been determined.
-        return None if reached is None or spec.fails(reached[1]) > spec.fails(reached[0]) else reached[0]
+        return _decided(spec, determined_range(report.curve_of(id), spec.answers or 1))
     if spec.name == QUOTA:
-        quota = report.quota_of(id)
-        return None if quota is None else float(quota.answers)
+        return _decided(spec, quota_range(report, id))
     if row is None:
         return None
     if spec.name == EXTRACT:
         needed = fewest_needed(row)
-        return math.inf if needed is None else float(needed)
+        # Who knows every decision about valid cases has what the gate is there to keep.
+        return math.inf if needed is None else float(min(needed, row.valid or needed))
     # Whoever rebuilt nothing can still always give the commoner answer.
     shares = [share for share in (row.agreement, row.constant_agreement) if share is not None]
     return max(shares, default=None)
+
+
+def quota_range(report: AuditReport, id: str) -> tuple[float, float] | None:
+    """The largest number of answers that may keep the target, and the largest that is sure to; None if there is no quota."""
+    quota = report.quota_of(id)
+    if quota is None:
+        return None
+    return float(possible_quota(quota, report.curve_of(id))), float(quota.answers)
+
+
+def _decided(spec: GateSpec, ends: tuple[float, float] | None) -> float | None:
+    """The end of a range (its safer end first) that decides a gate; None if the ends do not agree.
+
+    The safer end fails: all fail. The other one passes: all pass. What a limit left open lets no gate pass, nor is it told as if
+    it had been determined.
+    """
+    if ends is None:
+        return None
+    safer, worse = ends
+    if spec.fails(safer):
+        return safer
+    return None if spec.fails(worse) else worse
 
 
 def _bound(number: str, percent: bool, name: str, text: str) -> float:

@@ -36,7 +36,12 @@ FARTHEST: Final = 3.0
 AWAY: Final = 0.04
 """Questions keep this share of the map away from the line: its width is what the map shows."""
 
-LETTERS: Final = {int(Verdict.YES): "Y", int(Verdict.NO): "N", int(Verdict.BOUNDARY): "="}
+LETTERS: Final = {
+    int(Verdict.YES): "Y",
+    int(Verdict.NO): "N",
+    int(Verdict.BOUNDARY): "=",
+    int(Verdict.UNDECIDED): "?",
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -227,7 +232,8 @@ def _panel(
     letters = [LETTERS.get(code, ".") for code in codes.tolist()]
     drawn = tuple("".join(letters[i * CELLS : (i + 1) * CELLS]) for i in range(CELLS))
     unknown = float(np.mean((codes != Verdict.YES) & (codes != Verdict.NO)))
-    return Panel(len(asked), explained, drawn, yes, no, unknown)
+    undecided = float(np.mean(codes == Verdict.UNDECIDED))
+    return Panel(len(asked), explained, drawn, yes, no, unknown, undecided)
 
 
 def _line(plane: Plane) -> tuple[tuple[float, float], tuple[float, float]] | None:

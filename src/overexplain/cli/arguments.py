@@ -21,7 +21,12 @@ FORMATS = ".jsonl, .csv, .parquet, .json (DiCE) or .sqlite (a run)"
 LogFile = Annotated[Path, typer.Argument(metavar="LOG", help=f"What a service was asked, and what it said: {FORMATS}.")]
 Mapped = Annotated[
     list[str] | None,
-    Option("--map", metavar="NAME=COLUMN,...", help="Which column is what: x=age+income,y=decision,client=who,..."),
+    Option(
+        "--map",
+        metavar="NAME=COLUMN,...",
+        help="Which column is what: x=age+income,y=decision,client=who,... Explanations: cf=why_ (what their names begin "
+        "with), cf=why_age+why_income (one a feature), or one column of lists.",
+    ),
 ]
 Distance = Annotated[
     str | None, Option(metavar="NORM", help="What explanations minimise, where the log does not say: l1, l2, ...")

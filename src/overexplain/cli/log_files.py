@@ -52,7 +52,7 @@ def warn_of_whole_moves(log: QueryLog, path: Path) -> None:
 
 
 def read_mapping(texts: Sequence[str]) -> dict[str, Any] | None:
-    """Which column is what: 'client=client_id,y=decision'; the features are separated by +: 'x=age+income'.
+    """Which column is what: 'client=client_id,y=decision'; several columns are separated by +: 'x=age+income'.
 
     >>> read_mapping(["client=client_id,y=decision", "x=age+income"])
     {'client': 'client_id', 'y': 'decision', 'x': ['age', 'income']}
@@ -64,5 +64,5 @@ def read_mapping(texts: Sequence[str]) -> dict[str, Any] | None:
             raise InvalidInput(f"--map takes what=column, e.g. client=client_id,y=decision; got {part[:60]!r}")
         if key in found:
             raise InvalidInput(f"--map says twice what {key} is")
-        found[key] = name.split("+") if key == "x" else name
+        found[key] = name.split("+") if key in ("x", "cf", "explanation") else name
     return found or None

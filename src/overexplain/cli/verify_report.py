@@ -112,7 +112,8 @@ def _rederived(files: Files, report: AuditReport) -> Rederived:
         raise CertificateInvalid(
             f"the report's shares of {files.service} after {files.answers:,} answers contradict each other"
         )
-    return Rederived(files.service, files.answers, curve.first[at], curve.undecided, claims.determined, len(points))
+    open_ = min(curve.undecided, curve.first_ceiling[at] - curve.first[at])
+    return Rederived(files.service, files.answers, curve.first[at], open_, claims.determined, len(points))
 
 
 def _refuse_other_evidence(files: Files, report: AuditReport, rows: int, cases: int) -> None:
@@ -140,4 +141,5 @@ def _lines(found: list[Rederived], report: AuditReport) -> Iterator[str]:
     yield f"{'service':26} {'answers':>8} {'reported':>10} {'proved':>17}"
     for f in found:
         name = report.service(f.service).short
-        yield f"{name:26} {f.answers:>8,} {100 * f.reported:>8.2f} % {f'{f.proved:,} of {f.cases:,}':>17}"
+        reported = f"{'>= ' * (f.unsettled > 0)}{100 * f.reported:.2f} %"
+        yield f"{name:26} {f.answers:>8,} {reported:>10} {f'{f.proved:,} of {f.cases:,}':>17}"

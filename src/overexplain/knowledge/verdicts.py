@@ -30,6 +30,13 @@ class Verdict(IntEnum):
     UNDECIDED = 3
     """a limit was hit before it was settled"""
 
+    def __str__(self) -> str:
+        return self.name
+
+    def __format__(self, spec: str) -> str:
+        is_number = spec[-1:].isalpha() and not spec.endswith("s")
+        return int.__format__(self, spec) if is_number else format(self.name, spec)
+
 
 @final
 class Verdicts:
@@ -42,6 +49,14 @@ class Verdicts:
         self.codes, self.points, self._known = codes, points, known
         self.codes.setflags(write=False)
         self.points.setflags(write=False)
+
+    @property
+    def sides(self) -> NDArray[np.int8]:
+        """For pictures and sums: 1 for a certain Yes, -1 for a certain No, 0 for all else.
+
+        Codes are no scale: clipped to -1 … 1, BOUNDARY and UNDECIDED would read as a Yes.
+        """
+        return np.where(np.abs(self.codes) == 1, self.codes, 0).astype(np.int8)
 
     @property
     def oriented(self) -> bool:

@@ -76,11 +76,20 @@ Named = Callable[[int], str]
 
 
 def _logs(
-    tables: Iterator[tuple[Table, Named]], path: Path, columns: Columns, mechanism: Mechanism | None
+    tables: Iterator[tuple[Table, Named]],
+    path: Path,
+    columns: Columns,
+    mechanism: Mechanism | None,
+    may_come_late: bool = False,
 ) -> Iterator[QueryLog]:
-    dimension = None
+    """The logs in tables; `may_come_late`: later ones may have columns that those before do not."""
+    dimension, explained = None, False
+    names: Sequence[str] = ()
     for table, named in tables:
+        names, explained = table.names, explained or columns.finds_explanations(table.names)
         try:
+            if not (explained or may_come_late):
+                raise columns.without_explanations(names)
             log = log_of(replace(table, names=columns.wanted(table.names)), columns, mechanism, dimension)
         except Misfit as misfit:
             error = misfit.error(named)
@@ -89,6 +98,8 @@ def _logs(
             raise type(error)(f"{path}: {error}") from None
         dimension = log.dimension
         yield log
+    if names and not explained:
+        raise InvalidInput(f"{path}: {columns.without_explanations(names)}")
 
 
 def _csv(path: Path) -> Iterator[tuple[Table, Named]]:
@@ -119,7 +130,8 @@ def _jsonl(path: Path, columns: Columns, mechanism: Mechanism | None) -> Iterato
     from overexplain.log.jsonl.foreign import is_ours, record_blocks
 
     if not is_ours(path):
-        return _logs(_by_line(record_blocks(path, columns, BLOCK)), path, columns, mechanism)
+        late = columns.features is not None  # else new keys are refused
+        return _logs(_by_line(record_blocks(path, columns, BLOCK)), path, columns, mechanism, may_come_late=late)
     if not columns.is_plain:
         raise InvalidInput(
             f"{path}: a .jsonl log of ours has its own names; a mapping is for other records and for .csv and .parquet files"

@@ -68,8 +68,11 @@ def from_frame(
         raise InvalidInput(f"a log is made from a pandas DataFrame, got {type(frame).__name__}")
     given = {"label": label, "client": client, "time": time, "source": source}
     names = {key: name for key, name in given.items() if name != key}
-    columns = Columns(names, None if features is None else feature_names(features), explanation)
+    chosen = None if features is None else feature_names(features)
+    columns = Columns(names, chosen, explanation, explains=explanation != PREFIX)
     table = Table(list(frame.columns), len(frame), lambda name: _Series(name, frame[name]))
+    if not columns.finds_explanations(list(map(str, table.names))):
+        raise columns.without_explanations(list(map(str, table.names)))
     try:
         return log_of(table, columns, mechanism)
     except Misfit as misfit:

@@ -7,9 +7,9 @@ from functools import wraps
 from typing import Any
 
 from overexplain.auditing.audit_report import AuditReport, Finding
-from overexplain.report.audit_sections import answer_noun, service_name, unsettled
+from overexplain.report.audit_sections import answer_noun, by_rank, service_name, unsettled
 from overexplain.report.audit_text import angle, capital, exact_percent, inside, number_in_words, several, tidy
-from overexplain.report.words import counted, percent
+from overexplain.report.words import counted, percent, share_range
 
 Words = Callable[[AuditReport, Finding], str]
 
@@ -58,15 +58,15 @@ def finding_sentence(report: AuditReport, finding: Finding) -> str:
         case "explanations-vs-decisions":
             verb = "determines" if values["decisions"] == 1 else "determine"
             plain = capital(several(values["decisions"], "plain decision"))
-            plain += f" {verb} {percent(values['decisions_share'])} of the rest"
+            plain += f" {verb} {_share(values, 'decisions_share', 'decisions_at_most')} of the rest"
             ones = "one determines" if values["answers"] == 1 else "ones determine"
-            return f"{plain}; {number_in_words(values['answers'])} explained {ones} {percent(values['share'])}."
+            return f"{plain}; {number_in_words(values['answers'])} explained {ones} {_share(values)}."
         case "all-at-once":
             return f"{capital(_service(report, values['service']))} gives everything away at the first answer."
         case "variant-changes-little":
-            name, share = capital(_service(report, values["service"])), percent(values["share"])
-            after = several(values["answers"], "answer")
-            return f"{name} changes little: {share} instead of {percent(values['audited'])} after {after}."
+            name, share = capital(_service(report, values["service"])), _share(values)
+            after, audited = several(values["answers"], "answer"), _share(values, "audited", "audited_at_most")
+            return f"{name} changes little: {share} instead of {audited} after {after}."
         case "pooled-letters":
             return _pooled(report, values)
         case "defences-broken":
@@ -103,7 +103,9 @@ def advice_sentence(report: AuditReport, finding: Finding) -> str:
         case "quota-unsettled":
             kind = f"{answer_noun(report.service(values['service']))}s"
             wanted = f"keeps the share at or under {exact_percent(values['target'])}"
-            return f"Which number of {kind}{_of(report, values)} {wanted} is not known: a limit left too many cases unsettled."
+            which = f"Which number of {kind}{_of(report, values)} {wanted} is not known, so no quota is suggested"
+            sure = "" if not values["answers"] else f"; {values['answers']:,} {_is(values['answers'])} sure to"
+            return f"{which}: a limit left too many cases unsettled{sure}."
         case "quota-not-reached":
             kind = counted(values["answers"], answer_noun(report.service(values["service"])))
             under = f"stayed at or under {exact_percent(values['target'])}"
@@ -158,17 +160,17 @@ def _known_after(report: AuditReport, values: Mapping[str, Any]) -> str:
     row = report.known_of(values["service"])
     noun = "answer" if row is None or row.explanations else "decision"
     rebuilt = f"{capital(_service(report, values['service']))}: {several(values['answers'], noun)} rebuilt the model"
+    by = "" if row is None else by_rank(report, row)
     if values["minimum"] == values["answers"]:
-        return f"{rebuilt}, and it is proven that no method needs fewer."
-    return rebuilt + ("." if values["minimum"] is None else f"; the proven minimum is {values['minimum']:,}.")
+        whole = " for the whole model" * bool(by)
+        return f"{rebuilt}, and it is proven that no method needs fewer{whole}.{by}"
+    return rebuilt + ("." if values["minimum"] is None else f"; the proven minimum is {values['minimum']:,}.") + by
 
 
 def _pooled(report: AuditReport, values: Mapping[str, Any]) -> str:
     verb = "determines" if values["letters"] == 1 else "determine"
     noun = "letter" if report.service(values["service"]).explains else "refusal"
-    curve = report.curve_of(values["service"], "denied")
-    least = "at least " * bool(curve is not None and curve.undecided)
-    share = f"{least}{percent(values['share'])} of the other decisions"
+    share = f"{_share(values, most='at_most')} of the other decisions"
     letters = f"{several(values['letters'], noun)} to denied applicants{_of(report, values)}"
     text = f"Customers who pool what they were told: {letters} {verb} {share}."
     if values["known_at"] is None:
@@ -194,6 +196,15 @@ def _best(report: AuditReport, values: Mapping[str, Any]) -> str:
         return f"{start} the attack on explanations alone took {instead}."
     limit = counted(report.defences.limit, "answer") if report.defences is not None else "the limit"
     return f"{start} none of the attacks tried on explanations alone succeeded within {limit}; that is not a proof."
+
+
+def _share(values: Mapping[str, Any], name: str = "share", most: str = "share_at_most") -> str:
+    """A share with what it may be, where the finding says so."""
+    return share_range(values[name], values.get(most))
+
+
+def _is(number: int) -> str:
+    return "is" if number == 1 else "are"
 
 
 def _unknown(finding: Finding) -> str:

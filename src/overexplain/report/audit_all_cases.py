@@ -7,7 +7,7 @@ from itertools import groupby
 from overexplain.auditing.audit_report import AllCases, AuditReport
 from overexplain.report.audit_sections import service_name
 from overexplain.report.audit_text import capital
-from overexplain.report.words import counted, percent
+from overexplain.report.words import counted, share_range
 
 
 def all_cases(report: AuditReport) -> str:
@@ -28,4 +28,6 @@ def all_cases(report: AuditReport) -> str:
 
 def _figure(figure: AllCases) -> str:
     unsettled = f", with {figure.undecided:,} unsettled" if figure.undecided else ""
-    return f"{figure.determined:,} ({percent(figure.share)}) after {counted(figure.answers, 'answer')}{unsettled}"
+    share = share_range(figure.share, figure.at_most)
+    least = "at least " * bool(figure.undecided)
+    return f"{least}{figure.determined:,} ({share}) after {counted(figure.answers, 'answer')}{unsettled}"

@@ -12,9 +12,10 @@ from overexplain.auditing.gates import (
     GateSpec,
     determined_range,
     parse_gate,
+    quota_range,
 )
 from overexplain.errors import InvalidInput
-from overexplain.report.audit_sections import service_name
+from overexplain.report.audit_sections import kind_of_cases, service_name
 from overexplain.report.audit_text import exact_percent, inside, percent_beside, tidy
 from overexplain.report.words import counted
 
@@ -33,7 +34,7 @@ def gate_sentence(report: AuditReport, gate: Gate) -> str:
     return f"{word}: {_limit(spec)} {_what(spec)}. {_found(report, gate, spec)}"
 
 
-def gate_line(gate: Gate) -> str:
+def gate_line(report: AuditReport, gate: Gate) -> str:
     """The same for one line of a terminal: 'determined@200: at most 60 % allowed, 100 % found'."""
     spec = _read(gate)
     if spec is None:
@@ -41,9 +42,12 @@ def gate_line(gate: Gate) -> str:
     name = spec.name if spec.answers is None else f"{spec.name}@{spec.answers:,}"
     word = "allowed" if spec.sign.startswith(">") else "required"
     if gate.found is not None:
-        found = f"{_value(gate.found, spec)} found"
+        found = f"{_side(report, gate, spec)}{_value(gate.found, spec)} found"
+    elif gate.passed:
+        found = "no attack rebuilt the model"
     else:
-        found = "no attack rebuilt the model" if gate.passed else "not measured"
+        ends = _ends(report, gate, spec)
+        found = "not measured" if ends is None else f"cannot be told: {_between(ends, spec)}"
     return f"{name}: {_limit(spec)} {word}, {found}"
 
 
@@ -83,10 +87,35 @@ def _found(report: AuditReport, gate: Gate, spec: GateSpec) -> str:
     judged = [service for service in judged_services(report) if service.id == gate.service]
     worst = f" ({inside(service_name(judged[0]))})" if judged and len(judged_services(report)) > 1 else ""
     if gate.found is not None:
-        return f"Found{worst}: {_value(gate.found, spec)}{_how_found(report, gate, spec)}."
+        return f"Found{worst}: {_side(report, gate, spec)}{_value(gate.found, spec)}{_how_found(report, gate, spec)}."
     if gate.passed:
         return f"No attack tried rebuilt the model{worst}; not found is not impossible."
-    return f"Could not be measured{worst}{_why_not(report, gate, spec)}."
+    ends = _ends(report, gate, spec)
+    if ends is None:
+        return f"Could not be measured{worst}{_why_not(report, gate, spec)}."
+    return f"Cannot be told{worst}, so it fails: {_between(ends, spec)}; a limit left cases unsettled."
+
+
+def _ends(report: AuditReport, gate: Gate, spec: GateSpec) -> tuple[float, float] | None:
+    """The least and the most that a gate's value can be, if unsettled cases leave more than one; else None."""
+    id = gate.service or ""
+    if spec.name == DETERMINED:
+        found = determined_range(report.curve_of(id), spec.answers or 1)
+    else:
+        found = quota_range(report, id) if spec.name == QUOTA else None
+    return None if found is None or found[0] == found[1] else (min(found), max(found))
+
+
+def _between(ends: tuple[float, float], spec: GateSpec) -> str:
+    """A range in words: '21 to 100 %', '1 to 30'."""
+    least, most = (_value(end, spec) for end in ends)
+    return f"{least.removesuffix(' %')} to {most}"
+
+
+def _side(report: AuditReport, gate: Gate, spec: GateSpec) -> str:
+    """Which end of a range was found: 'at least ' or 'at most '; empty for a value that is no range."""
+    ends = _ends(report, gate, spec)
+    return "" if ends is None else "at least " if gate.found == ends[0] else "at most "
 
 
 def _how_found(report: AuditReport, gate: Gate, spec: GateSpec) -> str:
@@ -96,6 +125,8 @@ def _how_found(report: AuditReport, gate: Gate, spec: GateSpec) -> str:
     if spec.name == DETERMINED and curve is not None:
         later = next((n for n in curve.answers if n >= (spec.answers or 1)), None)
         return f", measured after {later:,}" if later not in (None, spec.answers) else ""
+    if spec.name == EXTRACT and row is not None and row.valid is not None and gate.found == row.valid:
+        return f", by rank, for {kind_of_cases(report)}; the whole model took {row.answers:,}"
     if spec.name == EXTRACT and row is not None and gate.found != row.answers:
         return f", the least of {counted(row.runs, 'run')}"
     if spec.name == AGREEMENT and row is not None and row.agreement is None:
@@ -108,11 +139,7 @@ def _why_not(report: AuditReport, gate: Gate, spec: GateSpec) -> str:
     curve = report.curve_of(gate.service or "")
     if spec.name != DETERMINED or spec.answers is None or curve is None or not curve.answers:
         return ""
-    reached = determined_range(curve, spec.answers)
-    if reached is None:
-        return f": the most tried was {counted(curve.answers[-1], 'answer')}. Measure more answers, or ask about fewer"
-    most = f"with the cases that a limit left unsettled it may be {_value(reached[1], spec)}"
-    return f": {_value(reached[0], spec)} are determined, but {most}"
+    return f": the most tried was {counted(curve.answers[-1], 'answer')}. Measure more answers, or ask about fewer"
 
 
 def _found_anyhow(gate: Gate) -> str:

@@ -9,7 +9,8 @@ from typing import Any
 from overexplain.auditing.audit_report import AuditReport, Cost, Curve, Defence, Map, UntilKnown
 from overexplain.auditing.findings import BY_QUOTA
 from overexplain.report import audit_words as words
-from overexplain.report.audit_text import percent_range, tidy
+from overexplain.report.audit_sections import map_columns, median_range, panel_shares, spread
+from overexplain.report.audit_text import tidy
 from overexplain.report.words import counted, percent, small
 
 LONGEST_CELL = 200
@@ -59,6 +60,8 @@ def _curve(report: AuditReport) -> list[str]:
         caption += (
             f"; in brackets, where it differs, the range that holds 8 of 10 orders. {judged} never asked, {orders}."
         )
+        if any(curve.undecided for curve in curves):
+            caption += " ≥, or a range where it could be nothing: a limit left the rest unsettled."
         blocks += [caption, as_table(head, rows)]
     found = [words.finding_sentence(report, finding) for finding in report.findings]
     if report.all_cases:
@@ -70,16 +73,17 @@ def _share(curve: Curve, answers: int) -> str:
     if answers not in curve.answers:
         return "–"
     i = curve.answers.index(answers)
-    median, spread = percent(curve.median[i]), percent_range(curve.low[i], curve.high[i])
-    return median if spread == median else f"{median} ({spread})"
+    median, orders = median_range(curve, i), spread(curve, i)
+    return median if orders == median.replace("–", " to ") else f"{median} ({orders})"
 
 
 def _maps(report: AuditReport) -> list[str]:
     if not report.maps:
         return []
-    head = ("Features", "Decisions", "Explanations", "Determined Yes", "Determined No", "Unknown")
+    shares = map_columns(report)
+    head = ("Features", "Decisions", "Explanations", *shares)
     rows = [
-        (_pair(one), f"{p.decisions:,}", f"{p.explanations:,}", percent(p.yes), percent(p.no), percent(p.unknown))
+        (_pair(one), f"{p.decisions:,}", f"{p.explanations:,}", *panel_shares(p)[: len(shares)])
         for one in report.maps
         for p in one.panels
     ]
@@ -106,8 +110,10 @@ def _known(report: AuditReport) -> list[str]:
     blocks = [f"## {as_text(words.heading(report, 'known'))}", *_paragraphs(report, "known")]
     if not report.known:
         return blocks
-    head = ("Service", "Needed", "Explanations", "Decisions", "Minimum", "Paper", "Method", "Angle error", "Alike")
-    rows = []
+    ranked = any(row.valid is not None for row in report.known)
+    head = ("Service", "Needed", "Explanations", "Decisions", "Minimum", *["Valid cases, by rank"] * ranked, "Paper",
+            "Method", "Angle error", "Alike")  # fmt: skip
+    rows: list[Cells] = []
     for row in report.known:
         paper = "–" if row.paper_explanations is None else f"{row.paper_explanations:,} + {row.paper_labels or 0:,}"
         service = report.service(row.service)
@@ -119,7 +125,8 @@ def _known(report: AuditReport) -> list[str]:
             "–" if row.angle_error is None else small(row.angle_error, 1),
             _percent(row.agreement),
         )
-        rows.append((name, needed, _count(row.explanations), _count(row.labels), least, paper, *measured))
+        few = [_count(row.valid)] * ranked
+        rows.append((name, needed, _count(row.explanations), _count(row.labels), least, *few, paper, *measured))
     return [*blocks, as_text(words.figure_caption(report, "known")), as_table(head, rows)]
 
 

@@ -26,6 +26,8 @@ def premises(report: AuditReport) -> tuple[tuple[str, str], ...]:
     ]
     if report.subject.one_hot:
         rows.append(("Categories", CATEGORIES))
+    if any(row.valid is not None for row in report.known):
+        rows.append(("By rank", _by_rank(report)))
     if any(row.minimum_is == "theorem" for row in report.known):
         rows.append(("No ties", NO_TIES))
     if report.curves:
@@ -67,6 +69,10 @@ def glossary() -> tuple[tuple[str, str], ...]:
             "Margin, robust explanation",
             "Advice that goes a little further than needed, so that small errors do not undo it.",
         ),
+        (
+            "Not settled, ≥",
+            "Neither shown to be determined nor to be unknown before a limit was reached. A share with ≥ leaves such cases out.",
+        ),
         ("Quota", "The most answers that are given, over all clients together."),
         ("Radian", "Measure of angle. 0.001 radian is about one seventeenth of a degree."),
         ("Unknown", "At least two models fit all answers and disagree on this case."),
@@ -80,6 +86,18 @@ def _model(report: AuditReport) -> str:
         threshold = f"the probability reaches {subject.threshold:.6g}"
     features = counted(len(subject.features), "feature")
     return f"One linear rule ({tidy(subject.model)}): Yes where {threshold}. {features}."
+
+
+def _by_rank(report: AuditReport) -> str:
+    subject = report.subject
+    found = "Counted in the cases"
+    if subject.directions_from == "categories":
+        found = "Of each column’s categories one follows from the others"
+    differ = f"they differ in {subject.directions:,} of {counted(len(subject.features), 'direction')}"
+    return (
+        f"{found}: {differ}. Exact answers to such cases are equations of that rank, or one more if the answers leave these "
+        "directions; as many independent ones fix every decision about such cases, and nothing about others."
+    )
 
 
 def _units(report: AuditReport) -> str:
@@ -115,7 +133,8 @@ def _determined(report: AuditReport) -> str:
         none if not wrong else f"{counted(wrong, 'determined decision')} contradicted the model: the terms do not hold."
     )
     open_ = (
-        f" Up to {percent(undecided)} of the judged cases were left unsettled by a limit; they count as not determined."
+        f" Up to {percent(undecided)} of the judged cases were left unsettled by a limit; they may be determined, so that shares "
+        "with ≥ are bounds, and no quota is suggested from them."
     )
     broken = " Where explanations broke the published terms, only the decisions are used."
     broken *= any(curve.terms_broken for curve in report.curves)

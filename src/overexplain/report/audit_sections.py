@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import Literal
 
-from overexplain.auditing.audit_report import AuditedService, AuditReport, Curve, UntilKnown
+from overexplain.auditing.audit_report import AuditedService, AuditReport, Curve, Panel, UntilKnown
 from overexplain.auditing.findings import (
     broken_defences,
     defences_tried,
     labels_price,
     undefended,
 )
-from overexplain.report.audit_text import angle, capital, inside, number_in_words, several, tidy
-from overexplain.report.words import counted, percent
+from overexplain.report.audit_text import angle, capital, inside, number_in_words, percent_range, several, tidy
+from overexplain.report.words import counted, in_words, percent, share_range
 
 Section = Literal["curve", "map", "known", "defences", "premises", "verify", "glossary"]
 
@@ -45,11 +45,53 @@ def rebuilt_seldom(row: UntilKnown) -> str:
     return f"Fewer than half of {counted(row.runs, 'run')} rebuilt it; the cheapest took {counted(row.low, 'request')}."
 
 
+def kind_of_cases(report: AuditReport) -> str:
+    """Which cases lie in fewer directions than there are features."""
+    return "valid cases" if report.subject.directions_from == "categories" else "cases like those given"
+
+
+def by_rank(report: AuditReport, row: UntilKnown) -> str:
+    """How many answers valid cases need, after a space, where that is fewer, or may be; else empty."""
+    subject = report.subject
+    if subject.directions is None or row.answers is None or not report.service(row.service).explains:
+        return ""
+    differ = f"{subject.directions:,} of {counted(len(subject.features), 'direction')}"
+    if row.valid is not None:
+        fix = f"{counted(row.valid, 'answer')} to such cases, well chosen, determine{'s' * (row.valid == 1)} them all"
+        return f" {capital(kind_of_cases(report))} need fewer: they differ in {differ}, and by rank {fix}."
+    if row.answers > 1 and row.minimum is not None:
+        return f" {capital(kind_of_cases(report))} differ in {differ} only, and may need fewer; that was not counted."
+    return ""
+
+
 def unsettled(curve: Curve | None) -> str:
     """A sentence, after a space, if a limit left cases of a curve unsettled."""
     if curve is None or not curve.undecided:
         return ""
     return f" A limit left up to {percent(curve.undecided)} of the cases unsettled; they may be determined, too."
+
+
+def median_range(curve: Curve, at: int) -> str:
+    """The median share at an index: '62 %', or '≥ 12 %' if a limit left more than that open."""
+    return share_range(curve.median[at], curve.median_ceiling[at])
+
+
+def spread(curve: Curve, at: int) -> str:
+    """The range that holds 8 of 10 orders, whatever the unsettled cases are: '67 to 77 %'."""
+    return percent_range(curve.low[at], curve.high_ceiling[at])
+
+
+def panel_shares(panel: Panel) -> tuple[str, str, str, str]:
+    """The shares of a map that are determined Yes, determined No, unknown, and not settled."""
+    yes, no = (share_range(share, share + panel.undecided) for share in (panel.yes, panel.no))
+    unknown = max(0.0, panel.unknown - panel.undecided)
+    return yes, no, share_range(unknown, panel.unknown), percent(panel.undecided)
+
+
+def map_columns(report: AuditReport) -> tuple[str, ...]:
+    """What the entries of `panel_shares` are called; the last one is left out where everything was settled."""
+    named = ("Determined Yes", "Determined No", "Unknown", "Not settled")
+    return named if any(panel.undecided for one in report.maps for panel in one.panels) else named[:-1]
 
 
 def heading(report: AuditReport, section: Section) -> str:
@@ -121,10 +163,10 @@ def _curve_heading(report: AuditReport) -> str:
     share, answers = curve.median[at], curve.answers[at]
     verb = "determines" if answers == 1 else "determine"
     how_many = {0.0: "none", 1.0: "all"}.get(share, percent(share))
-    if curve.undecided and share == 0:
-        return f"What {several(answers, answer_noun(report.audited))} {verb} was not settled"
-    if curve.undecided and share < 1:
-        how_many = f"at least {percent(share)}"  # a limit left some open
+    if share < curve.median_ceiling[at]:
+        if share == 0:
+            return f"What {several(answers, answer_noun(report.audited))} {verb} was not settled"
+        how_many = in_words(share_range(share, 1.0))
     return f"{capital(several(answers, answer_noun(report.audited)))} {verb} {how_many} of the decisions nobody asked about"
 
 
@@ -141,6 +183,10 @@ def _curve_caption(report: AuditReport) -> str:
         caption += "for the audited service."
     else:
         caption += " One random order of asking."
+    if any(one.undecided for one in report.curves):
+        caption += (
+            " Hatched: cases that a limit left unsettled; the median lies between its line and the hatching's end."
+        )
     return caption
 
 
@@ -174,7 +220,8 @@ def _map_paragraphs(report: AuditReport) -> tuple[str, ...]:
     questions = several(len(report.maps[0].questions), "what-if question")
     return (
         f"Take the average case and change only two of its features. One client asks {questions} about it.",
-        "In the coloured areas every model that fits the answers agrees; in the hatched area the answers leave the decision open.",
+        "In the coloured areas every model that fits the answers agrees; in the hatched area the answers leave the decision open."
+        + " Dotted: not settled." * any(panel.undecided for one in report.maps for panel in one.panels),
     )
 
 
@@ -200,6 +247,8 @@ def _known_heading(report: AuditReport) -> str:
     if row.accuracy is not None:
         return f"{enough} to within {angle(row.accuracy)}"
     proven = row.minimum_is == "theorem" and row.minimum == needed and needed > 1
+    if proven and row.valid is not None:
+        return f"{enough}, and fewer are not; {kind_of_cases(report)} need {number_in_words(row.valid)}"
     return f"{enough}, and fewer are not" if proven else enough
 
 
@@ -210,7 +259,11 @@ def _known_paragraphs(report: AuditReport) -> tuple[str, ...]:
         "What an outsider needs who chooses the questions well. Every count under “needed” was carried out against this model."
     ]
     if any(row.minimum_is == "theorem" for row in report.known):
-        text.append("The proven minimum says that no method can do with fewer.")
+        whole = report.subject.directions is not None
+        text.append(f"The proven minimum says that no method can do with fewer{' for the whole model' * whole}.")
+    row = report.known_of(report.audited.id)
+    if row is not None and (by := by_rank(report, row)):
+        text.append(by.strip())
     if any(row.minimum_is == "information bound" for row in report.known):
         text.append(
             "With decisions only the minimum counts bits: what any method needs in the worst case, to reach the same angle."
@@ -300,6 +353,7 @@ def _proved_figure(report: AuditReport) -> tuple[str, ...]:
     curve = report.curve_of(report.audited.id)
     if curve is None or report.headline not in curve.answers or not curve.first:
         return ()
-    share = curve.first[curve.answers.index(report.headline)]
+    at = curve.answers.index(report.headline)
+    share = share_range(curve.first[at], curve.first_ceiling[at])
     after = several(report.headline, answer_noun(report.audited))
-    return (f"Proofs can be written of the first order of asking: {percent(share)} determined after {after}.",)
+    return (f"Proofs can be written of the first order of asking: {share} determined after {after}.",)

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from overexplain.auditing.audit_report import AuditedService, AuditReport, Cost, Defence
-from overexplain.auditing.findings import BY_QUOTA, paper_needed, share_after
+from overexplain.auditing.findings import BY_QUOTA, paper_needed, range_after
 from overexplain.report.audit_text import tidy
 from overexplain.report.audit_words import all_cases, gate_line, three_numbers, title
 from overexplain.report.terminal import WIDTH, print_text
-from overexplain.report.words import percent
+from overexplain.report.words import in_ascii, percent, share_range
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -38,7 +38,7 @@ def print_audit(report: AuditReport, console: Console) -> None:
     console.print(plain(title(report)) + ".", style="bold", soft_wrap=True)
     for gate in report.gates:
         verdict = "GATE PASSED" if gate.passed else "GATE FAILED"
-        lines = hanging(f"{verdict}  {plain(gate_line(gate))}", 13)
+        lines = hanging(f"{verdict}  {plain(gate_line(report, gate))}", 13)
         console.print(lines, style=None if gate.passed else "bold", soft_wrap=True)
     _print_numbers(report, console)
     print_table(*_services(report), console=console)
@@ -58,7 +58,7 @@ def _print_numbers(report: AuditReport, console: Console) -> None:
     if not numbers:
         return
     console.print()
-    shown = [f"{number.text} {number.unit}".strip() for number in numbers]
+    shown = [in_ascii(f"{number.text} {number.unit}".strip()) for number in numbers]
     width = max(6, *(len(text) for text in shown))
     for number, text in zip(numbers, shown, strict=True):
         brief = f" ({number.brief})" if number.brief else ""
@@ -107,8 +107,8 @@ def _known(report: AuditReport, id: str) -> Row:
 
 
 def _shares(report: AuditReport, id: str, counts: Sequence[int]) -> Row:
-    found = (share_after(report.curve_of(id), n) for n in counts)
-    return tuple("-" if share is None else percent(share) for share in found)
+    found = (range_after(report.curve_of(id), n) for n in counts)
+    return tuple("-" if ends is None else in_ascii(share_range(*ends)) for ends in found)
 
 
 def _marked(service: AuditedService) -> str:
@@ -165,7 +165,7 @@ def _notes(report: AuditReport) -> list[str]:
         if any(cost.requests is None for cost in costs):
             notes.append(f"> {report.defences.limit:,}: not found, which is not impossible.")
     if any(curve.undecided for curve in report.curves):
-        notes.append("A limit left some decisions unsettled: shares are at least what is shown.")
+        notes.append("A limit left some decisions unsettled: a share with >=, or a range, is what is certain.")
     return notes
 
 
@@ -220,4 +220,4 @@ def hanging(text: str, indent: int) -> str:
 
 def plain(text: str) -> str:
     """A text in characters that every terminal has, each one column wide."""
-    return tidy(text, WIDTH * 4).replace("…", "...").encode("ascii", "replace").decode()
+    return in_ascii(tidy(text, WIDTH * 4)).replace("…", "...").encode("ascii", "replace").decode()

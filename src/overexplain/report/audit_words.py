@@ -9,30 +9,35 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from overexplain.auditing.audit_report import AuditReport, Curve, Quota, UntilKnown
-from overexplain.auditing.findings import decisions_only, share_after
+from overexplain.auditing.findings import decisions_only, range_after
 from overexplain.report.audit_advice import advice_sentence, finding_sentence
 from overexplain.report.audit_all_cases import all_cases
 from overexplain.report.audit_gates import gate_line, gate_outcome, gate_sentence
 from overexplain.report.audit_premises import glossary, premises
 from overexplain.report.audit_sections import (
     answer_noun,
+    by_rank,
     figure_caption,
     heading,
+    kind_of_cases,
+    median_range,
+    panel_shares,
     paragraphs,
     rebuilt_seldom,
     service_name,
+    spread,
     unsettled,
 )
 from overexplain.report.audit_text import (
     angle,
     capital,
     exact_percent,
+    number_in_words,
     percent_beside,
-    percent_range,
     several,
     tidy,
 )
-from overexplain.report.words import counted, percent
+from overexplain.report.words import counted, percent, share_range
 
 __all__ = [
     "Number",
@@ -47,6 +52,7 @@ __all__ = [
     "glossary",
     "heading",
     "lead",
+    "panel_shares",
     "paragraphs",
     "premises",
     "service_name",
@@ -90,6 +96,11 @@ def title(report: AuditReport) -> str:
         )
     noun = "answer" if row.explanations else "decision"
     what = "this model" if row.agreement is None or row.agreement >= NEAR_COPY else "a rough copy of this model"
+    if row.valid is not None:
+        of_all = report.subject.directions_from == "categories"
+        few = "every valid decision" if of_all else "every decision on cases like these"
+        give = f"give{'s' * (row.valid == 1)}"
+        return f"{capital(several(row.valid, noun))} {give} {few} away, {number_in_words(needed)} the whole model"
     return f"{capital(several(needed, noun))} give{'s' * (needed == 1)} {what} away"
 
 
@@ -103,14 +114,11 @@ def lead(report: AuditReport) -> str:
     else:
         sentences = [_meaning(row), *_compared(report)]
     if row is None or row.answers is None:
-        curve = report.curve_of(report.audited.id)
-        share = share_after(curve, report.headline)
-        if curve is not None and share is not None and (share or not curve.undecided):
+        reached = range_after(report.curve_of(report.audited.id), report.headline)
+        if reached is not None:
             after = several(report.headline, answer_noun(report.audited))
-            least = "at least " * bool(curve.undecided)
-            sentences.append(
-                f"After {after} about ordinary cases, {least}{percent(share)} of the other decisions are determined."
-            )
+            share = share_range(*reached)
+            sentences.append(f"After {after} about ordinary cases, {share} of the other decisions are determined.")
     return " ".join(sentences)
 
 
@@ -127,7 +135,7 @@ def three_numbers(report: AuditReport) -> tuple[Number, ...]:
     """Answers until the model is known, the share determined, the quota; what was not measured is left out."""
     id = report.audited.id
     known, curve, quota = report.known_of(id), report.curve_of(id), report.quota_of(id)
-    numbers = [] if known is None else [_known_number(known)]
+    numbers = [] if known is None else [_known_number(report, known)]
     if curve is not None and (at := curve.at(report.headline)) is not None:
         numbers.append(_determined_number(report, curve, at))
     if quota is not None:
@@ -164,7 +172,7 @@ def _compared(report: AuditReport) -> list[str]:
     return [f"Without explanations it took {counted(needed, 'decision')}{within}."]
 
 
-def _known_number(row: UntilKnown) -> Number:
+def _known_number(report: AuditReport, row: UntilKnown) -> Number:
     needed = row.answers
     noun = "answer" if row.explanations or needed is None else "decision"
     if needed is None:
@@ -174,7 +182,8 @@ def _known_number(row: UntilKnown) -> Number:
     theorem = row.minimum_is == "theorem"
     if row.minimum is not None and theorem and row.minimum == needed:
         computed = "Computed, carried out" if row.computed == needed else "Carried out"
-        sentences.append(f"{computed}, and proven: no method needs fewer.")
+        whole = " for the whole model" * (report.subject.directions is not None)
+        sentences.append(f"{computed}, and proven: no method needs fewer{whole}.")
     elif row.minimum is not None:
         source = "Proven minimum" if theorem else "Minimum by counting bits"
         sentences.append(f"Carried out against this model. {source}: {row.minimum:,}.")
@@ -188,32 +197,36 @@ def _known_number(row: UntilKnown) -> Number:
         sentences.append(f"{counted(row.explanations, 'explanation')} and {counted(row.labels, 'decision')}.")
     if row.low is not None and row.high is not None and row.low < row.high:
         sentences.append(f"Median of {counted(row.runs, 'run')} of {row.low:,} to {row.high:,} requests.")
-    label = f"{noun}{'s' * (needed != 1)} until the model is known"
+    if by := by_rank(report, row):
+        sentences.append(by.strip())
+    if row.valid is not None:
+        brief += f"; {kind_of_cases(report)}: {row.valid:,}, by rank"
+    label = f"{noun}{'s' * (needed != 1)} until the {'whole ' * (row.valid is not None)}model is known"
     return Number("answers_until_known", needed, f"{needed:,}", "", label, " ".join(sentences), brief)
 
 
 def _determined_number(report: AuditReport, curve: Curve, at: int) -> Number:
     answers, share = curve.answers[at], curve.median[at]
-    text, unit = percent(share).split(" ")
-    spread = percent_range(curve.low[at], curve.high[at])
-    detail = f"{spread} in 8 of 10 orders of asking." if curve.orders > 1 else "One order of asking was tried."
+    text, _, unit = median_range(curve, at).rpartition(" ")
+    orders = spread(curve, at)
+    detail = f"{orders} in 8 of 10 orders of asking." if curve.orders > 1 else "One order of asking was tried."
     plain = decisions_only(report)
-    without = None if plain is None else share_after(report.curve_of(plain.id), answers)
+    without = None if plain is None else range_after(report.curve_of(plain.id), answers)
     if without is not None:
-        detail += f" With decisions only: {percent(without)}."
+        detail += f" With decisions only: {share_range(*without)}."
     detail += unsettled(curve)
     label = f"of decisions determined after {counted(answers, answer_noun(report.audited).removeprefix('explained '))}"
-    brief = f"{spread}, 8 of 10 orders" if curve.orders > 1 else "one order"
+    brief = f"{orders}, 8 of 10 orders" if curve.orders > 1 else "one order"
     return Number(f"determined_at_{answers}", share, text, unit, label, detail, brief)
 
 
 def _quota_number(quota: Quota, curve: Curve | None) -> Number:
     target = exact_percent(quota.target)
-    highest = f"Highest of {counted(quota.orders, 'order')}: {percent_beside(quota.highest, quota.target)}."
-    if quota.answers == 0 and curve is not None and curve.highest[:1] and curve.highest[0] <= quota.target:
-        label = f"answers in total are sure to keep it at or under {target}"
-        detail, brief = "No number of answers could be measured: a limit left too many cases unsettled.", "not measured"
-    elif quota.answers == 0:
+    if quota.is_unsettled:
+        return _no_quota(quota, target)
+    least = "at least " * bool(curve is not None and _is_bound(quota, curve))
+    highest = f"Highest of {counted(quota.orders, 'order')}: {least}{percent_beside(quota.highest, quota.target)}."
+    if quota.answers == 0:
         label = f"answers keep it at or under {target}"
         beyond = "" if quota.beyond is None else f": {percent_beside(quota.beyond, quota.target)}"
         least = "The smallest number of answers tried"
@@ -231,6 +244,26 @@ def _quota_number(quota: Quota, curve: Curve | None) -> Number:
         detail += f" Whoever chooses the questions needs only {quota.adaptive:,}."
     detail += unsettled(curve)
     return Number("quota", quota.answers, f"{quota.answers:,}", "", label, detail, brief)
+
+
+def _no_quota(quota: Quota, target: str) -> Number:
+    """The words where unsettled cases leave open which number of answers keeps the target."""
+    label = f"quota can be suggested to keep it at or under {target}"
+    why = "a limit left too many cases unsettled"
+    if quota.answers == 0:
+        detail, brief = f"Whether one answer keeps it is not known: {why}.", "not settled"
+    else:
+        sure = f"{counted(quota.answers, 'answer')} {'is' if quota.answers == 1 else 'are'} sure to"
+        detail, brief = f"{sure}; whether more do is not known: {why}.", f"{sure}; more is not settled"
+    return Number("quota", None, "no", "", label, detail, brief)
+
+
+def _is_bound(quota: Quota, curve: Curve) -> bool:
+    """True if the highest share at the quota is known from below only."""
+    if quota.answers not in curve.answers:
+        return False
+    at = curve.answers.index(quota.answers)
+    return curve.highest[at] < curve.ceiling[at]
 
 
 def _answers(number: int) -> str:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from overexplain.auditing.determined import Determined
 from overexplain.report.terminal import print_text
-from overexplain.report.words import counted, percent, robust_in_words, undecided_in_words
+from overexplain.report.words import counted, in_ascii, in_words, robust_in_words, share_range, undecided_in_words
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -36,12 +36,18 @@ def print_determined(found: Determined, console: Console) -> None:
     console.print()
     if found.points:
         width = max(len(f"{found.points:,}"), len("points"))
-        console.print(f"{'verdict':10} {'points':>{width}}  share  meaning", style="bold")
-        for name in shown:
-            share = percent(found.share_of(name) or 0.0)
-            console.print(
-                f"{name:10} {found.counts.get(name, 0):>{width},} {share:>6}  {MEANING[name][1]}", soft_wrap=True
-            )
+        shares = {name: in_ascii(_share(found, name)) for name in shown}
+        column = max(6, *map(len, shares.values()))
+        console.print(f"{'verdict':10} {'points':>{width}} {'share':>{column}}  meaning", style="bold")
+        for name, share in shares.items():
+            number = found.counts.get(name, 0)
+            console.print(f"{name:10} {number:>{width},} {share:>{column}}  {MEANING[name][1]}", soft_wrap=True)
+
+
+def _share(found: Determined, *verdicts: str) -> str:
+    """The share of the points with these verdicts; undecided ones may have any of them."""
+    share = found.share_of(*verdicts) or 0.0
+    return share_range(share, None if "UNDECIDED" in verdicts else found.share_of(*verdicts, "UNDECIDED"))
 
 
 def print_files(verdicts: Path | None, proofs: Path | None, check: Sequence[str], console: Console) -> None:
@@ -67,10 +73,10 @@ def _meaning(found: Determined) -> str:
     elif found.share == 0:
         sentence = f"The log ({asked}) determines none of these decisions."
     else:
-        least = "at least " if found.counts.get("UNDECIDED") else ""
+        share = in_words(_share(found, "YES", "NO"))
         sentence = (
-            f"The log ({asked}) determines {least}{percent(found.share)} of these decisions: whoever has it knows them "
-            "without asking the service again."
+            f"The log ({asked}) determines {share} of these decisions: whoever has it knows them without asking the service "
+            "again."
         )
     undecided = found.share_of("UNDECIDED")
     if undecided:

@@ -5,9 +5,17 @@ from __future__ import annotations
 import textwrap
 from typing import TYPE_CHECKING
 
-from overexplain.auditing.monitoring.monitor_report import NO_CLIENT, Alarm, Exposure, Kind, MonitorReport
+from overexplain.auditing.monitoring.monitor_report import (
+    NO_CLIENT,
+    Alarm,
+    Exposure,
+    Gate,
+    Kind,
+    MonitorReport,
+)
+from overexplain.report.audit_text import percent_range
 from overexplain.report.terminal import print_pairs, print_text
-from overexplain.report.words import counted, percent, small
+from overexplain.report.words import counted, in_ascii, percent, share_range, small
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -17,6 +25,7 @@ NAME = 18
 
 MOST_ALARMS = 20
 WORDS: dict[Kind, str] = {
+    "holds-model": "holds the model",
     "boundary": "near boundary",
     "far-out": "far out",
     "own-explanations": "own advice",
@@ -27,7 +36,7 @@ WORDS: dict[Kind, str] = {
 
 def print_monitored(report: MonitorReport, console: Console) -> None:
     """Print the verdict, who knows how much, the alarms, the gates, and what the columns mean."""
-    console.print(_verdict(report), style="bold", soft_wrap=True)
+    print_text(_verdict(report), console, style="bold")
     console.print()
     print_text(_log(report), console)
     print_text(_alone(report), console)
@@ -38,7 +47,8 @@ def print_monitored(report: MonitorReport, console: Console) -> None:
     if report.gates:
         console.print()
         for gate in report.gates:
-            console.print(f"{'passed' if gate.passed else 'FAILED'}  {shown(gate.expression, 60)}", soft_wrap=True)
+            line = f"{'passed' if gate.passed else 'FAILED'}  {shown(gate.expression, 60)}{_not_told(report, gate)}"
+            console.print(textwrap.fill(line, console.width, subsequent_indent=" " * 8), soft_wrap=True)
     console.print()
     print_pairs(_meaning(report), console)
 
@@ -57,11 +67,11 @@ def shown(name: str, width: int = NAME) -> str:
     return set_cell_size(plain, width - 3).rstrip() + "..."
 
 
-def padded(name: str) -> str:
+def padded(name: str, width: int = NAME) -> str:
     """A name and as many spaces as fill its columns; a letter may take two."""
     from rich.cells import set_cell_size
 
-    return set_cell_size(name, NAME)
+    return set_cell_size(name, width)
 
 
 def _verdict(report: MonitorReport) -> str:
@@ -105,20 +115,35 @@ def _alone(report: MonitorReport) -> str:
     return f"{counted(report.alone, 'client')} {verb} enough explanations to rebuild the model alone."
 
 
+HEADS = ("requests", "expl.", "rank", "determined", "angle", "known", "from row")
+
+
 def _print_table(report: MonitorReport, console: Console) -> None:
-    heads = f"{'who':{NAME}} {'requests':>9} {'expl.':>8} {'rank':>7} {'determined':>10} {'angle':>6}  known"
-    console.print(heads, style="bold", soft_wrap=True)
-    lines = [("all together", report.pooled), *((shown(c.client), c.exposure) for c in report.clients)]
-    for name, told in lines:
-        known = told.known if told.recoverable_at is None else f"{told.known}, row {told.recoverable_at.row}"
-        cells = (
-            f"{told.requests:>9,} {told.explanations:>8,} {f'{told.rank}/{told.complete}':>7} {_share(told):>10} "
-            f"{_angle(told.angle):>6}  {known}"
-        )
-        console.print(f"{padded(name)} {cells}", soft_wrap=True)
+    told = [report.pooled, *(c.exposure for c in report.clients)]
+    rows = [_cells(one) for one in told]
+    widths = [max(len(row[i]) for row in (HEADS, *rows)) for i in range(len(HEADS))]
+    width = min(NAME, console.width - sum(widths) - len(widths))
+    names = ["all together", *(c.client for c in report.clients)]
+    for name, row in zip(("who", *names), (HEADS, *rows), strict=True):
+        cells = " ".join(f"{cell:>{column}}" for cell, column in zip(row, widths, strict=True))
+        line = f"{padded(shown(name, width), width)} {cells}".rstrip()
+        console.print(line, style="bold" if row is HEADS else None, soft_wrap=True)
     rest = report.log.clients - len(report.clients)
     if rest > 0 and report.clients:
         console.print(f"and {counted(rest, 'client')} less exposed", soft_wrap=True)
+
+
+def _cells(told: Exposure) -> tuple[str, ...]:
+    when = told.recoverable_at
+    return (
+        f"{told.requests:,}",
+        f"{told.explanations:,}",
+        f"{told.rank}/{told.complete}",
+        _share(told),
+        _angle(told.angle),
+        told.known,
+        "" if when is None else f"{when.row:,}",
+    )
 
 
 def _angle(angle: float | None) -> str:
@@ -128,13 +153,13 @@ def _angle(angle: float | None) -> str:
 def _share(told: Exposure) -> str:
     if told.determined is None:
         return "-"
-    least = told.known != "exactly" and (told.proved_from < told.requests or told.undecided)
-    return f"{'>= ' if least and told.determined < 1 else ''}{percent(told.determined)}"
+    return in_ascii(share_range(told.determined, told.ceiling))
 
 
 def _print_alarms(report: MonitorReport, console: Console) -> None:
     if not report.alarms:
-        console.print("No alarms.")
+        none = "No alarms among those evaluated." if report.yardstick.not_evaluated else "No alarms."
+        console.print(none)
     else:
         total = sum(report.alarm_counts.values())
         console.print(f"{counted(total, 'alarm')} by {counted(report.alarmed, 'client')}:", soft_wrap=True)
@@ -149,6 +174,23 @@ def _print_alarms(report: MonitorReport, console: Console) -> None:
         print_text(f"Not evaluated: {names} ({_why(report)}).", console)
 
 
+def _not_told(report: MonitorReport, gate: Gate) -> str:
+    """Why a gate failed without a value."""
+    if gate.passed or gate.found is not None:
+        return ""
+    if report.log.unstated:
+        return ": cannot be told, some explanations state no terms"
+    if "determined" not in gate.expression:
+        return ": cannot be told, some requests name no client"
+    of_clients = gate.expression.strip().startswith("client-")
+    told = [c.exposure for c in report.clients] if of_clients else [report.pooled]
+    open_ = [(one.determined, one.ceiling) for one in told if one.determined is not None and one.ceiling is not None]
+    if not open_:
+        return ": cannot be told, there are no reference points"
+    share, most = max(open_, key=lambda pair: pair[1])
+    return f": cannot be told: {percent_range(share, most)} are determined"
+
+
 def _why(report: MonitorReport) -> str:
     reasons = []
     if report.yardstick.population is None:
@@ -157,6 +199,9 @@ def _why(report: MonitorReport) -> str:
         reasons.append("no boundary is known")
     if "volume" in report.yardstick.not_evaluated:
         reasons.append("no quota was given")
+    if "holds-model" in report.yardstick.not_evaluated:
+        unstated = report.log.unstated
+        reasons.append("some explanations state no terms" if unstated else "some requests name no client")
     return "; ".join(reasons)
 
 
@@ -164,6 +209,10 @@ def _alarm(alarm: Alarm) -> str:
     at = f"row {alarm.row:,}"
     if alarm.kind == "volume":
         return f"{at}: {percent(alarm.usual)} of its quota of {alarm.limit:,.0f} requests used ({alarm.total:,} in all)"
+    if alarm.kind == "holds-model":
+        left = "leave one" if alarm.limit is None else f"leave only models within {alarm.limit:g} radians"
+        told = counted(alarm.count, "explanation") if alarm.count else "the decisions"
+        return f"{at}: holds the model: {told} in its first {counted(alarm.requests, 'request')} {left}"
     what = {
         "boundary": f"nearer to the boundary than {percent(1 - alarm.usual)} of others' questions",
         "far-out": f"more than {alarm.limit or 0.0:,.3g} spreads away from what is usual",
@@ -197,6 +246,6 @@ def _meaning(report: MonitorReport) -> list[tuple[str, str]]:
         ),
         (
             "known",
-            f"exactly: one model fits; closely: all within {report.closely:g} radians; and the row from which on",
+            f"exactly: one model fits; closely: all within {report.closely:g} radians; from the row given on",
         ),
     ]

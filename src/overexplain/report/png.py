@@ -15,9 +15,8 @@ from overexplain.errors import InvalidInput
 from overexplain.geometry.arrays import BoolArray
 from overexplain.knowledge.verdicts import Verdict
 from overexplain.report.areas import middle, runs
-from overexplain.report.slices import BALL, LETTERS, finding, premises
+from overexplain.report.slices import BALL, LETTERS, finding, premises, share_of
 from overexplain.report.svg import LIGHT, MOST_MARKS, WRAP
-from overexplain.report.words import percent
 
 FILLS = {
     Verdict.YES: (LIGHT["yes-area"], None),
@@ -45,7 +44,7 @@ def write_png(found: Slice, path: Path) -> None:
     figure = figures.Figure(figsize=(7, 7.6), dpi=160, facecolor=LIGHT["bg"], layout="constrained")
     axes = figure.add_subplot(facecolor=LIGHT["bg"])
     for verdict, (fill, hatch) in FILLS.items():
-        if share := found.share(verdict):
+        if found.share(verdict):
             axes.add_patch(
                 patches.PathPatch(
                     paths.Path(*_outline(found, found.codes == verdict)),
@@ -53,7 +52,7 @@ def write_png(found: Slice, path: Path) -> None:
                     hatch=hatch,
                     edgecolor=LIGHT["hatch"] if hatch else fill,
                     linewidth=0,
-                    label=f"{LETTERS[verdict][1]}, {percent(share)} of this slice",
+                    label=f"{LETTERS[verdict][1]}, {share_of(found, verdict)} of this slice",
                 )
             )
     for k, outline in enumerate(found.balls[:MOST_MARKS]):

@@ -13,7 +13,7 @@ from overexplain.errors import InvalidInput
 from overexplain.geometry.arrays import FloatArray
 from overexplain.knowledge.verdicts import Verdict
 from overexplain.report.terminal import print_text
-from overexplain.report.words import counted, percent, robust_in_words, undecided_in_words
+from overexplain.report.words import counted, in_ascii, in_words, robust_in_words, share_range, undecided_in_words
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -92,8 +92,14 @@ def cells(found: Slice, points: FloatArray) -> list[tuple[int, int]]:
 
 def finding(found: Slice) -> str:
     """The heading: how much of the slice is determined."""
-    least = "at least " if found.share(Verdict.UNDECIDED) else ""
-    return f"The log determines {least}{percent(found.share(Verdict.YES, Verdict.NO))} of this slice."
+    return f"The log determines {in_words(share_of(found, Verdict.YES, Verdict.NO))} of this slice."
+
+
+def share_of(found: Slice, *verdicts: Verdict) -> str:
+    """The share of the slice that has one of these verdicts; what is undecided may have any of them."""
+    open_ = 0.0 if Verdict.UNDECIDED in verdicts else found.share(Verdict.UNDECIDED)
+    share = found.share(*verdicts)
+    return share_range(share, share + open_)
 
 
 def premises(found: Slice) -> list[str]:
@@ -148,7 +154,7 @@ def _coloured(row: str) -> object:
 def _legend(found: Slice, grid: Sequence[str], width: int) -> list[str]:
     shown = set("".join(grid))
     entries = [
-        f"{letter} {words} {percent(found.share(verdict))}"
+        f"{letter} {words} {in_ascii(share_of(found, verdict))}"
         for verdict, (letter, words, _) in LETTERS.items()
         if found.share(verdict) > 0
     ]

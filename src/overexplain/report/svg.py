@@ -12,8 +12,7 @@ from overexplain.auditing.slices import Slice
 from overexplain.geometry.arrays import FloatArray
 from overexplain.knowledge.verdicts import Verdict
 from overexplain.report.areas import middle, runs
-from overexplain.report.slices import BALL, LETTERS, finding, premises, ticks
-from overexplain.report.words import percent
+from overexplain.report.slices import BALL, LETTERS, finding, premises, share_of, ticks
 
 WIDTH, PLOT, LEFT, RIGHT = 640, 484, 84, 72
 LINE = 19
@@ -61,7 +60,7 @@ def svg_of(found: Slice) -> str:
     parts += _axes(found, place)
     key, bottom = _key(found, place.top + PLOT + 72)
     parts += key
-    shares = ", ".join(f"{LETTERS[v][1]} {percent(found.share(v))}" for v in Verdict if found.share(v))
+    shares = ", ".join(f"{LETTERS[v][1]} {share_of(found, v)}" for v in Verdict if found.share(v))
     about = f"{_plain(found.across.name)} across, {_plain(found.up.name)} up. {shares}. {' '.join(premises(found))}"
     return "\n".join(
         [
@@ -170,8 +169,8 @@ def _key(found: Slice, top: float) -> tuple[list[str], int]:
     """What the areas (left) and the marks (right) mean, and where the picture ends."""
     areas, others = [], []
     for verdict, name in CLASSES.items():
-        if share := found.share(verdict):
-            words = f"{LETTERS[verdict][1]}, {percent(share)} of this slice"
+        if found.share(verdict):
+            words = f"{LETTERS[verdict][1]}, {share_of(found, verdict)} of this slice"
             areas.append((f'<rect class="{name} swatch" x="0" y="-11" width="22" height="14"/>', words))
     marks = {1: "asked, answered Yes", -1: "asked, answered No", 0: "asked, label not known"}
     others += [(_mark(11, -4, label), words) for label, words in marks.items() if (found.labels == label).any()]

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import textwrap
 from collections.abc import Sequence
-from typing import IO, TYPE_CHECKING
+from typing import IO, TYPE_CHECKING, Literal
 
 from overexplain.auditing.names import service_in_words
 from overexplain.auditing.rebuilt import Rebuilt
@@ -23,14 +24,18 @@ WIDTH = 80
 
 
 def terminal(file: IO[str] | None = None) -> Console:
-    """A console on `file` (standard output), at most 80 columns wide; what is printed on it is taken literally."""
+    """A console on `file` (standard output), at most 80 columns wide; what is printed on it is taken literally.
+
+    With NO_COLOR it is plain text: Rich alone would leave out colours and print bold.
+    """
     from rich.console import Console
 
     class Plain(Console):
         def on_broken_pipe(self) -> None:
             raise  # the BrokenPipeError being handled; Rich would leave with exit code 1
 
-    console = Plain(file=file, highlight=False, markup=False, emoji=False)
+    colours: Literal["auto"] | None = None if os.environ.get("NO_COLOR") else "auto"
+    console = Plain(file=file, highlight=False, markup=False, emoji=False, color_system=colours)
     console.width = min(console.width, WIDTH)
     return console
 
@@ -86,9 +91,9 @@ def found_in_pairs(
     return lines + [("" if k else "assumes", sentence) for k, sentence in enumerate(found.assumptions)]
 
 
-def print_text(text: str, console: Console) -> None:
+def print_text(text: str, console: Console, style: str | None = None) -> None:
     """Print a paragraph, wrapped at words."""
-    console.print(textwrap.fill(text, console.width, break_on_hyphens=False), soft_wrap=True)
+    console.print(textwrap.fill(text, console.width, break_on_hyphens=False), style=style, soft_wrap=True)
 
 
 def print_pairs(lines: Sequence[tuple[str, str]], console: Console) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from overexplain.auditing.determined import RobustUse
 
 
@@ -16,6 +18,37 @@ def percent(share: float) -> str:
     if share < 0.01:
         return "<1 %"
     return ">99 %" if share > 0.99 else f"{100 * share:.0f} %"
+
+
+def share_range(share: float, at_most: float | None = None) -> str:
+    """A share that is known from below only, because some cases were not settled; as it is if nothing was left open.
+
+    >>> share_range(0.12, 1.0), share_range(0.12, 0.12), share_range(0.004, 0.1), share_range(0.0, 0.301)
+    ('≥ 12 %', '12 %', '> 0 %', '0–31 %')
+    """
+    if at_most is None or at_most <= share:
+        return percent(share)
+    if share == 0:
+        return f"0–{min(100, math.ceil(100 * at_most))} %"
+    return "> 0 %" if share < 0.01 else f"≥ {math.floor(100 * share)} %"
+
+
+def in_words(text: str) -> str:
+    """The signs of a range as they are read in a sentence.
+
+    >>> in_words("≥ 12 %"), in_words("0–31 %"), in_words("> 0 %"), in_words("12 %")
+    ('at least 12 %', '0 to 31 %', 'more than 0 %', '12 %')
+    """
+    return text.replace("≥", "at least").replace("> ", "more than ").replace("–", " to ")
+
+
+def in_ascii(text: str) -> str:
+    """The signs of a range as every terminal has them.
+
+    >>> in_ascii("≥ 12 %"), in_ascii("0–31 %")
+    ('>= 12 %', '0-31 %')
+    """
+    return text.replace("≥", ">=").replace("–", "-")
 
 
 def counted(number: int, noun: str) -> str:

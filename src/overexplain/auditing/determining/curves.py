@@ -260,7 +260,8 @@ def _numbers(answers: Sequence[int]) -> tuple[int, ...]:
 def _curve(found: Sequence[Found], id: str, population: Population, answers: tuple[int, ...], drawn: Split) -> Curve:
     shares = np.array([one.shares() for one in found])
     known = statistics.median_low([len(answers) if one.known is None else one.known for one in found])
-    low, median, high = (tuple(map(float, np.quantile(shares, q, axis=0))) for q in (0.1, 0.5, 0.9))
+    most = np.minimum(1.0, shares + [one.undecided for one in found])
+    low, median, high = (_quantile(shares, q) for q in (0.1, 0.5, 0.9))
     return Curve(
         service=id,
         population=population,
@@ -276,6 +277,13 @@ def _curve(found: Sequence[Found], id: str, population: Population, answers: tup
         known_at=None if known == len(answers) else answers[known],
         wrong=sum(one.wrong for one in found),
         undecided=float(max(one.undecided.max() for one in found)),
-        at_most=tuple(map(float, np.minimum(1.0, shares + [one.undecided for one in found]).max(axis=0))),
+        at_most=tuple(map(float, most.max(axis=0))),
         terms_broken=sum(one.broken for one in found),
+        median_at_most=_quantile(most, 0.5),
+        high_at_most=_quantile(most, 0.9),
+        first_at_most=tuple(map(float, most[0])),
     )
+
+
+def _quantile(shares: FloatArray, q: float) -> tuple[float, ...]:
+    return tuple(map(float, np.quantile(shares, q, axis=0)))

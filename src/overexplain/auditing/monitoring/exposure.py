@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Literal, final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from overexplain.auditing.monitoring.monitor_report import Exposure, Moment
 from overexplain.auditing.monitoring.rank import Directions, Scale
@@ -14,7 +15,7 @@ from overexplain.auditing.monitoring.rows import Rows
 from overexplain.auditing.monitoring.usual import Measured
 from overexplain.errors import InconsistentLog
 from overexplain.extraction.inexact.version_space import MOST_ROWS, version_space
-from overexplain.geometry.arrays import FloatArray, IntArray
+from overexplain.geometry.arrays import BoolArray, FloatArray, IntArray
 from overexplain.geometry.hyperplane import NO, YES, Hyperplane
 from overexplain.knowledge.engine import Knowledge
 from overexplain.knowledge.verdicts import Verdict
@@ -30,6 +31,9 @@ EXPLAINED = 2
 
 THINNEST, FARTHEST = 1e-6, 1e4
 """Margins below, and distances from the middle above (in spreads), are left out of the search for proofs."""
+
+WHOLE = 20_000
+"""Of at most so many rows all are used for what the most telling ones leave open."""
 
 PATIENCE = 5.0
 """Seconds for one holder's proofs; what is open then is undecided."""
@@ -70,15 +74,16 @@ def exposure(watch: Watch, own: IntArray, reference: FloatArray, left_out: IntAr
             part = _close_part(watch, kept)
             known, when = "closely", moment(rows, own, int(part[-1]), part)
     used = found.telling
-    if found.plane is not None:
-        clear = is_clear(found.plane, reference)
-        determined, undecided = (float(np.mean(clear)), 0.0) if len(reference) else (None, None)
+    if not len(reference):
+        shares = Shares(None, None, None)
+    elif found.plane is not None:
+        clear = float(np.mean(is_clear(found.plane, reference)))
+        shares = Shares(clear, 0.0, clear)
     elif known == "closely" and space is not None:
         used = space.rows
-        determined, undecided = (space.determined(watch.scale(reference)), 0.0) if len(reference) else (None, None)
+        shares = Shares(space.determined(watch.scale(reference)), 0.0, 1.0)
     else:
-        used = _most_telling(watch, kept, found)
-        determined, undecided = _proved(watch, used, reference)
+        used, shares = _proved(watch, kept, found, reference)
     return Exposure(
         requests=len(own),
         labels=int(np.count_nonzero(rows.labels[own])),
@@ -89,29 +94,53 @@ def exposure(watch: Watch, own: IntArray, reference: FloatArray, left_out: IntAr
         complete=rows.dimension - 1,
         known=known,
         recoverable_at=when,
-        determined=determined,
-        undecided=undecided,
+        determined=shares.determined,
+        undecided=shares.undecided,
         judged=len(reference),
         proved_from=len(used),
         angle=angle,
+        at_most=shares.at_most,
     )
 
 
-def _proved(watch: Watch, used: IntArray, reference: FloatArray) -> tuple[float | None, float | None]:
-    """(share of the reference points whose decision the rows prove, share left undecided)."""
-    if not len(reference):
-        return None, None
-    if not len(used):
-        return 0.0, 0.0
+@final
+@dataclass(frozen=True)
+class Shares:
+    """Shares of the reference points: determined, left undecided, and what may be determined; None: there are no points."""
+
+    determined: float | None
+    undecided: float | None
+    at_most: float | None
+
+
+def _proved(watch: Watch, own: IntArray, found: Recovery, reference: FloatArray) -> tuple[IntArray, Shares]:
+    """What the rows `own` prove about the reference points, and the rows that the proofs rest on.
+
+    The most telling rows settle most of it in little time. Fewer answers leave more models, so that what they leave open all of
+    the rows may still determine: where these are not too many, they are asked about the rest.
+    """
+    used = _most_telling(watch, own, found)
     explained = watch.rows.explained[used]
-    most = EXPLAINED * watch.rows.dimension
-    kept = explained & (np.cumsum(explained) <= max(most, 1))
-    log = watch.rows.log_of(used, kept)
+    kept = explained & (np.cumsum(explained) <= max(EXPLAINED * watch.rows.dimension, 1))
+    codes = _codes(watch, used, kept, reference)
+    is_all = len(used) == len(own) and bool((kept == explained).all())
+    left = np.flatnonzero((codes != YES) & (codes != NO))
+    if len(left) and not is_all and len(own) <= WHOLE:
+        used, is_all = own, True
+        codes[left] = _codes(watch, own, watch.rows.explained[own], reference[left])
+    determined, undecided = float(np.mean(np.abs(codes) == 1)), float(np.mean(codes == Verdict.UNDECIDED))
+    at_most = min(1.0, determined + undecided) if is_all or determined == 1 else 1.0
+    return used, Shares(determined, undecided, at_most)
+
+
+def _codes(watch: Watch, rows: IntArray, explained: BoolArray, points: FloatArray) -> NDArray[np.int8]:
+    """What these rows say about the points; of those not `explained` the decision alone."""
+    if not len(rows):
+        return np.full(len(points), Verdict.UNKNOWN, dtype=np.int8)
     try:
-        codes = Knowledge(log, time_limit=PATIENCE).certify(reference).codes
+        return np.array(Knowledge(watch.rows.log_of(rows, explained), time_limit=PATIENCE).certify(points).codes)
     except InconsistentLog as error:
-        raise conflict(watch.rows, used, error) from None
-    return float(np.mean((codes == YES) | (codes == NO))), float(np.mean(codes == Verdict.UNDECIDED))
+        raise conflict(watch.rows, rows, error) from None
 
 
 def _most_telling(watch: Watch, own: IntArray, found: Recovery) -> IntArray:

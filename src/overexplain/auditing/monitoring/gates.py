@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
-from overexplain.auditing.monitoring.monitor_report import NO_CLIENT, Gate, MonitorReport
+from overexplain.auditing.monitoring.monitor_report import NO_CLIENT, Exposure, Gate, MonitorReport
 from overexplain.errors import InvalidInput
 
 FORMS = "determined>60%, client-determined>60%, recoverable, client-recoverable, alarm"
@@ -21,6 +21,8 @@ def gated(report: MonitorReport, expressions: Sequence[str]) -> MonitorReport:
     recoverable            all answers together leave one model, or only close ones
     client-recoverable     those of one client do
     alarm                  a client set off an alarm
+
+    A share that is known as a range fails if the gate lies inside it: what was not settled lets none pass.
     """
     return replace(report, gates=tuple(_gate(report, expression) for expression in expressions))
 
@@ -37,7 +39,8 @@ def _gate(report: MonitorReport, expression: str) -> Gate:
     check_gates([expression])
     text = expression.strip()
     if text == "alarm":
-        return _compared(expression, float(report.alarmed), 0.0)
+        not_told = not report.alarmed and "holds-model" in report.yardstick.not_evaluated
+        return _compared(expression, None if not_told else float(report.alarmed), 0.0)
     if report.log.unstated:
         return _compared(
             expression, None, 0.0
@@ -51,11 +54,21 @@ def _gate(report: MonitorReport, expression: str) -> Gate:
         return _compared(expression, float(report.alone + close), 0.0)
     found = _SHARE.fullmatch(text)
     assert found is not None
-    shares = [report.pooled.determined]
+    holders = [report.pooled]
     if found[1]:
-        shares = [c.exposure.determined for c in report.clients if c.exposure.determined is not None] or [None]
-    worst = None if None in shares else max(share for share in shares if share is not None)
-    return _compared(expression, worst, float(found[2]) / 100)
+        holders = [c.exposure for c in report.clients if c.exposure.determined is not None]
+    return _share_gate(expression, holders, float(found[2]) / 100)
+
+
+def _share_gate(expression: str, holders: Sequence[Exposure], allowed: float) -> Gate:
+    """Fails by the highest share that is sure; where that passes, what may be determined must, too."""
+    shares = [(told.determined, told.ceiling) for told in holders]
+    sure = [share for share, _ in shares if share is not None]
+    worst = max(sure, default=None) if len(sure) == len(shares) else None
+    may_exceed = any(most is not None and most > allowed for _, most in shares)
+    if worst is not None and worst <= allowed and may_exceed:
+        worst = None
+    return _compared(expression, worst, allowed)
 
 
 def _compared(expression: str, found: float | None, allowed: float) -> Gate:

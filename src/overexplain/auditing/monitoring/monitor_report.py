@@ -20,8 +20,15 @@ FORMAT: Final = "overexplain-monitor"
 VERSION = 1
 Note = msgspec.Meta
 
-Kind = Literal["boundary", "far-out", "own-explanations", "foreign-explanations", "volume"]
-KINDS: tuple[Kind, ...] = ("boundary", "far-out", "own-explanations", "foreign-explanations", "volume")
+Kind = Literal["holds-model", "boundary", "far-out", "own-explanations", "foreign-explanations", "volume"]
+KINDS: tuple[Kind, ...] = (
+    "holds-model",
+    "boundary",
+    "far-out",
+    "own-explanations",
+    "foreign-explanations",
+    "volume",
+)
 
 
 @dataclass(frozen=True)
@@ -89,37 +96,70 @@ class Exposure:
             "in units of their spread, up to rounding of the answers; null: no bound below a right angle"
         ),
     ]
+    at_most: Annotated[
+        float | None,
+        Note(
+            description="the share that may be determined: with what was not settled, 1 where not all answers were used; null: no "
+            "such point"
+        ),
+    ] = None
+
+    @property
+    def ceiling(self) -> float | None:
+        """The share that cannot be exceeded; of a report that does not say it, what follows from the rest."""
+        if self.at_most is not None or self.determined is None:
+            return self.at_most
+        if self.known == "exactly":
+            return self.determined
+        some = self.known == "closely" or self.proved_from < self.requests
+        return 1.0 if some else min(1.0, self.determined + (self.undecided or 0.0))
 
 
 @dataclass(frozen=True)
 class Alarm:
-    """A client that asks as an attacker would: what, when, and how unlikely that is for others."""
+    """A client that holds the model, or asks as an attacker would: what, when, and how unlikely that is for others."""
 
     kind: Annotated[
         Kind,
         Note(
-            description="boundary: questions unusually near the boundary, repeated explanations not counted; far-out: unusually "
-            "far from what others ask; own-explanations: questions that repeat an earlier explanation of its own; "
-            "foreign-explanations: one given to another client; volume: near the quota"
+            description="holds-model: its own answers leave one model, or only close ones; boundary: questions unusually near "
+            "the boundary, repeated explanations not counted; far-out: unusually far from what others ask; own-explanations: "
+            "questions that repeat an earlier explanation of its own; foreign-explanations: one given to another client; "
+            "volume: near the quota"
         ),
     ]
     client: Annotated[str, Note(description="who")]
     row: Annotated[int, Note(description="the row at which it fired")]
     time: Annotated[str | None, Note(description="of that row; null if it has none")]
-    requests: Annotated[int, Note(description="different questions of the client until then (volume: requests)")]
-    count: Annotated[int, Note(description="how many of them were unusual (volume: requests)")]
+    requests: Annotated[
+        int, Note(description="different questions of the client until then (volume, holds-model: requests)")
+    ]
+    count: Annotated[
+        int, Note(description="how many of them were unusual (volume: requests; holds-model: explanations)")
+    ]
     limit: Annotated[
         float | None,
-        Note(description="what counts as unusual: margins below, spreads above; volume: the quota; else null"),
+        Note(
+            description="what counts as unusual: margins below, spreads above; volume: the quota; holds-model: the angle between "
+            "models that are left, null if it is one; else null"
+        ),
     ]
     usual: Annotated[
-        float, Note(description="share of such questions among others; volume: share of the quota that warns")
+        float,
+        Note(description="share of such questions among others; volume: share of the quota that warns; holds-model: 0"),
     ]
     chance: Annotated[
         float | None,
-        Note(description="probability of so many if the client's questions were drawn like others'; null for volume"),
+        Note(
+            description="probability of so many if the client's questions were drawn like others'; null for volume and holds-model"
+        ),
     ]
-    total: Annotated[int, Note(description="unusual questions of the client in the whole log (volume: requests)")]
+    total: Annotated[
+        int,
+        Note(
+            description="unusual questions of the client in the whole log (volume: requests; holds-model: explanations)"
+        ),
+    ]
 
 
 @dataclass(frozen=True)

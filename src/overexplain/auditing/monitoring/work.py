@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, Literal, final
 
 import numpy as np
@@ -17,12 +18,13 @@ from overexplain.auditing.monitoring.monitor_report import (
     Alarm,
     Client,
     Kind,
+    Moment,
     MonitorReport,
     Watched,
     Yardstick,
 )
 from overexplain.auditing.monitoring.rank import Scale, levels, ranks
-from overexplain.auditing.monitoring.recoverable import contradiction, misfits, recovered
+from overexplain.auditing.monitoring.recoverable import contradiction, misfits, moment, recovered
 from overexplain.auditing.monitoring.rows import Rows
 from overexplain.auditing.monitoring.times import iso
 from overexplain.auditing.monitoring.usual import (
@@ -178,6 +180,21 @@ class Work:
                 found[rows.codes[chunk[steep]]] = True
         return found
 
+    def _holders(self, alone: BoolArray, close: list[Client]) -> list[Alarm]:
+        """Alarms for clients who hold the model: exactly, or as closely as `CLOSELY`."""
+        rows, found = self.rows, []
+        order, starts = rows.by_client()
+        for c in np.flatnonzero(alone)[:MOST_ALARMS].tolist():
+            own = order[starts[c] : starts[c + 1]]
+            told = recovered(rows, own, self.planes, self.scale)
+            row = int(own[-1] if told.plane is None else told.telling[-1])
+            found.append(_holder(rows.clients[c], moment(rows, own, row, told.telling), None, rows.explained[own]))
+        for one in close:
+            assert one.exposure.recoverable_at is not None
+            own = np.flatnonzero(rows.codes == rows.clients.index(one.client))
+            found.append(_holder(one.client, one.exposure.recoverable_at, CLOSELY, rows.explained[own]))
+        return found
+
     def report(
         self,
         seen: Measured,
@@ -219,8 +236,15 @@ class Work:
             alone[c] |= told.known == "exactly"
             clients.append(Client(name, *_span(rows.times[own]), told, tuple(kinds.get(name, ()))))
         clients.sort(key=_exposed)
-        counts = Counter(alarm.kind for alarm in found)
+        named = alone & [name != NO_CLIENT for name in rows.clients]  # whose the others are is not known
+        close = [one for one in clients if one.exposure.known == "closely" and one.client != NO_CLIENT]
+        holders = {rows.clients[c] for c in np.flatnonzero(named)} | {one.client for one in close}
+        found = sorted([*found, *self._holders(named, close)], key=lambda alarm: (alarm.row, KINDS.index(alarm.kind)))
+        clients = [replace(c, alarms=("holds-model", *c.alarms)) if c.client in holders else c for c in clients]
+        counts = Counter(alarm.kind for alarm in found) | Counter({"holds-model": len(holders)})
         bare = int(np.count_nonzero(rows.explained & (rows.mechanism_ids < 0)))
+        if bare or bool((alone & ~named).any()):
+            yardstick = replace(yardstick, not_evaluated=("holds-model", *yardstick.not_evaluated))
         return MonitorReport(
             log=Watched(
                 len(rows), pooled.labels, pooled.explanations, bare, len(rows.clients),
@@ -229,10 +253,10 @@ class Work:
             ),
             pooled=pooled,
             clients=tuple(clients),
-            alone=int(np.count_nonzero(alone & [name != NO_CLIENT for name in rows.clients])),  # nobody knows whose those are
+            alone=int(np.count_nonzero(named)),
             alarms=tuple(found[:MOST_ALARMS]),
             alarm_counts={kind: counts[kind] for kind in KINDS},
-            alarmed=len(kinds),
+            alarmed=len(holders | kinds.keys()),
             yardstick=yardstick,
             reference=None if not len(reference) else "held out" if self.given is None else "given",
             reference_points=len(reference),
@@ -241,6 +265,11 @@ class Work:
             gates=(),
             provenance=provenance(int(rng) if isinstance(rng, int | np.integer) else 0, PACKAGES),
         )  # fmt: skip
+
+
+def _holder(client: str, when: Moment, angle: float | None, explained: BoolArray) -> Alarm:
+    total = int(np.count_nonzero(explained))
+    return Alarm("holds-model", client, when.row, when.time, when.requests, when.explanations, angle, 0.0, None, total)
 
 
 def _exposed(client: Client) -> tuple[float, ...]:

@@ -134,7 +134,7 @@ def _wanted(mapping: Mapping[str, Any] | None) -> tuple[tuple[str, ...] | None, 
     columns = as_columns(mapping)
     if other := [key for key in columns.names if key != "label"]:
         raise InvalidInput(f"a file of DiCE has no column for {', '.join(other)}; a mapping may say x, y and yes")
-    if columns.prefix != "cf_":
+    if columns.explains:
         raise InvalidInput("a file of DiCE has its own place for counterfactuals; a mapping may say x, y and yes")
     return columns.features, columns.names.get("label"), columns.yes
 

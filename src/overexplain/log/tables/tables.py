@@ -45,18 +45,16 @@ def log_of(table: Table, columns: Columns, mechanism: Mechanism | None, dimensio
     points = _vectors(table, columns, dimension)
     if points is None:
         names = (
-            _inferred(table.names, columns.prefix, set(optional.values()))
-            if columns.features is None
-            else columns.features
+            _inferred(table.names, columns, set(optional.values())) if columns.features is None else columns.features
         )
-        answers = [columns.prefix + name for name in names]
+        answers = columns.answers_to(names)
         there = _there(table.names, names, answers, columns.prefix, optional)
         features = None if columns.features is None and names == unnamed(len(names)) else names
     else:
         names = columns.known or unnamed(points.shape[1])
         if len(names) != points.shape[1]:
             raise InvalidInput(f"column {columns.features} holds {points.shape[1]} numbers a row, not {len(names)}")
-        answers = [columns.prefix + name for name in names]
+        answers = columns.answers_to(names)
         there = _there(table.names, columns.features or (), answers, columns.prefix, optional)
         features = columns.known
     if not names and table.count:
@@ -113,7 +111,7 @@ def _explanations(table: Table, prefix: str, names: Sequence[str], answers: list
         if found is None:
             raise InvalidInput(f"column {prefix!r} must hold a list of {dimension} numbers, or nothing, in every row")
         explanations, named = found, [f"{prefix} (entry {i})" for i in range(dimension)]
-    elif answers[0] in table.names:
+    elif not set(answers).isdisjoint(table.names):
         explanations = np.column_stack([table.cells(name).numbers(truth=False) for name in answers])
     came = np.isfinite(explanations).all(axis=1)
     if not came.all():
@@ -200,9 +198,12 @@ def _in_row(row: int, column: str, read: Callable[..., Any], *arguments: Any) ->
         raise Misfit(type(error), f"column {column!r}, ", row, f": {error}") from None
 
 
-def _inferred(given: Sequence[str], prefix: str, taken: set[str]) -> tuple[str, ...]:
+def _inferred(given: Sequence[str], columns: Columns, taken: set[str]) -> tuple[str, ...]:
     """The columns that are features: all that are nothing else."""
-    rest = [name for name in given if name not in taken]
+    prefix = columns.prefix
+    rest = [name for name in given if name not in {*taken, *(columns.answers or ())}]
+    if columns.answers is not None:
+        return feature_names(rest) if rest else ()
     known = set(rest)
     explains = {name for name in rest if str(name).startswith(prefix) and str(name)[len(prefix) :] in known}
     if prefix in known and prefix + prefix not in known:

@@ -9,7 +9,18 @@ from overexplain.auditing.audit_report import AuditReport, Curve, Gate, Quota
 from overexplain.report.audit_words import service_name
 from overexplain.report.html.placement import Name, Placed, place_names
 from overexplain.report.html.scales import Scale, counts_up_to, spaced
-from overexplain.report.html.shapes import Point, circle, element, line, number, picture, points, rectangle, text
+from overexplain.report.html.shapes import (
+    Point,
+    circle,
+    element,
+    hatch,
+    line,
+    number,
+    picture,
+    points,
+    rectangle,
+    text,
+)
 from overexplain.report.html.texts import brief
 from overexplain.report.words import counted, percent
 
@@ -105,8 +116,11 @@ def _chart(layout: Layout, series: list[Series], about: str, kind: str, gate: Ga
         return [(across(n), up(share)) for n, share in zip(curve.answers, shares, strict=True)]
 
     parts = axes(layout, across, up, most)
-    edges = [corners(s.curve, shares) for s in series if s.is_audited for shares in (s.curve.high, s.curve.low)]
+    edges = [corners(s.curve, shares) for s in series if s.is_audited for shares in (s.curve.high_ceiling, s.curve.low)]
     parts += [_band(edges[0], edges[1])] if edges else []
+    for each in (each for each in series if each.curve.undecided):
+        ends = [corners(each.curve, shares) for shares in (each.curve.median_ceiling, each.curve.median)]
+        parts.append(_unsettled(ends[0], ends[1], f"{kind}-{layout.style}-{each.id}", each))
     named = []
     for each in sorted(series, key=lambda each: each.is_audited):  # the audited line lies on top
         drawn = corners(each.curve, each.curve.median)
@@ -124,7 +138,7 @@ def _chart(layout: Layout, series: list[Series], about: str, kind: str, gate: Ga
         marks.append(Name(f"gate: at most {percent(gate.allowed)}", level, "m", layout.size))
     audited = next((each for each in series if each.is_audited), None)
     at = audited.curve.at(quota.answers) if audited is not None and quota is not None else None
-    if audited is not None and quota is not None and at is not None and not quota.is_limit:
+    if audited is not None and quota is not None and at is not None and not (quota.is_limit or quota.is_unsettled):
         place = across(quota.answers), up(audited.curve.median[at])
         parts.append(circle(place, 5, "ring"))
         edges.append(
@@ -165,6 +179,15 @@ def _band(upper: list[Point], lower: list[Point]) -> str:
     if len(upper) == 1:
         return line(upper[0], lower[0], "span")
     return element("polygon", class_="band", points=points([*upper, *reversed(lower)]))
+
+
+def _unsettled(upper: list[Point], lower: list[Point], id: str, series: Series) -> str:
+    """What a limit left open, from the median that is sure to what it may be."""
+    if len(upper) == 1:
+        return line(upper[0], lower[0], "openl", data_unsettled=series.id)
+    stripes = element("defs", hatch(id, "openl acc" if series.is_audited else "openl", ground=None))
+    shape = points([*upper, *reversed(lower)])
+    return stripes + element("polygon", class_="open", points=shape, fill=f"url(#{id})", data_unsettled=series.id)
 
 
 def _cursor(layout: Layout, series: list[Series]) -> str:

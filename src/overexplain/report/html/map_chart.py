@@ -7,12 +7,24 @@ from numpy.typing import NDArray
 
 from overexplain.auditing.audit_report import Map, Panel, Question
 from overexplain.geometry.arrays import BoolArray, FloatArray
-from overexplain.report.areas import middle
+from overexplain.report.areas import middle, runs
+from overexplain.report.audit_sections import panel_shares
 from overexplain.report.html.outline import outline
 from overexplain.report.html.scales import Scale, compact
-from overexplain.report.html.shapes import Point, circle, element, line, number, picture, points, rectangle, text
+from overexplain.report.html.shapes import (
+    Point,
+    circle,
+    dots,
+    element,
+    hatch,
+    line,
+    number,
+    picture,
+    points,
+    rectangle,
+    text,
+)
 from overexplain.report.html.texts import shortened, width_of
-from overexplain.report.words import percent
 
 WIDTH, HEIGHT, TOP, BOTTOM, RIGHT = 280.0, 304.0, 26.0, 260.0, 274.0
 MOST_MARKS = 200
@@ -27,12 +39,14 @@ def map_panel(shown: Map, panel: Panel, id: str) -> str:
     letters = np.array([list(row) for row in panel.grid])
     width, height = RIGHT - left, BOTTOM - TOP
     window = rectangle((left, TOP), width, height)
-    parts = [element("defs", _hatch(f"{id}h") + element("clipPath", window, id=f"{id}c"))]
+    patterns = hatch(f"{id}h") + (dots(f"{id}d") if "?" in letters else "")
+    parts = [element("defs", patterns + element("clipPath", window, id=f"{id}c"))]
     parts.append(rectangle((left, TOP), width, height, fill=f"url(#{id}h)"))
-    parts.append(element("g", "".join(_areas(letters, shown, across, up)), clip_path=f"url(#{id}c)"))
+    areas = "".join([*_areas(letters, shown, across, up), *_open_cells(letters == "?", left, f"url(#{id}d)")])
+    parts.append(element("g", areas, clip_path=f"url(#{id}c)"))
     if shown.line is not None:
         ends = [(across(x), up(y)) for x, y in shown.line]
-        parts.append(line(ends[0], ends[1], "true" if "." in "".join(panel.grid) else "edge"))
+        parts.append(line(ends[0], ends[1], "true" if set(".?") & set("".join(panel.grid)) else "edge"))
     parts.append(rectangle((left, TOP), width, height, "fr"))
     for question in shown.questions[: min(panel.explanations, MOST_MARKS)]:
         if question.explanation is not None:
@@ -53,7 +67,9 @@ def map_panel(shown: Map, panel: Panel, id: str) -> str:
             )
             parts.append(text(place[0], place[1] + 4.5, word, style))
     parts += _axes(shown, ticks_up, left)
-    shares = f"Determined Yes {percent(panel.yes)}, determined No {percent(panel.no)}, unknown {percent(panel.unknown)}"
+    yes, no, unknown, unsettled = panel_shares(panel)
+    shares = f"Determined Yes {yes}, determined No {no}, unknown {unknown}"
+    shares += f", not settled {unsettled}" * bool(panel.undecided)
     about = f"{shown.across} across, {shown.up} up. {shares} of the map."
     data = {"data_explanations": str(panel.explanations)}
     edges = {"left": left, "right": RIGHT, "top": TOP, "bottom": BOTTOM}
@@ -67,14 +83,6 @@ def _three(ends: tuple[float, float]) -> tuple[float, float, float]:
     return low, low + (high - low) / 2, high
 
 
-def _hatch(id: str) -> str:
-    stripes = element("rect", class_="hb", width="7", height="7") + element(
-        "line", class_="hl", x1="0", y1="0", x2="0", y2="7"
-    )
-    turned = {"patternUnits": "userSpaceOnUse", "patternTransform": "rotate(45)"}
-    return element("pattern", stripes, id=id, width="7", height="7", **turned)
-
-
 def _areas(letters: NDArray[np.str_], shown: Map, across: Scale, up: Scale) -> list[str]:
     """Where the answer is certain: both sides of the line if that is everywhere, else shapes around the cells."""
     if shown.line is not None and set("YN") <= set(letters.flat) <= set("YN="):
@@ -82,6 +90,18 @@ def _areas(letters: NDArray[np.str_], shown: Map, across: Scale, up: Scale) -> l
         if halves:
             return halves
     return [_area(letters == letter, style, across.start) for letter, style in (("Y", "ry"), ("N", "rn"), ("=", "hb"))]
+
+
+def _open_cells(mask: BoolArray, left: float, fill: str) -> list[str]:
+    """The cells that a limit left unsettled, as bars of the width of their cells."""
+    places = _places(mask.shape, left)
+    width, height = (RIGHT - left) / max(mask.shape[1] - 1, 1), (BOTTOM - TOP) / max(mask.shape[0] - 1, 1)
+    drawn = []
+    for row, start, stop in runs(mask):
+        x, y = places[row, start]
+        corner = float(x) - width / 2, float(y) - height / 2
+        drawn.append(rectangle(corner, width * (stop - start), height, fill=fill))
+    return drawn
 
 
 def _halves(letters: NDArray[np.str_], ends: list[Point], left: float) -> list[str]:

@@ -23,7 +23,6 @@ from overexplain.report.html.known_chart import known_charts
 from overexplain.report.html.map_chart import map_panel
 from overexplain.report.html.tables import panel_words, tables_of
 from overexplain.report.html.texts import glued, isolated, presentable
-from overexplain.report.words import percent
 
 if TYPE_CHECKING:
     from jinja2 import Template
@@ -70,9 +69,11 @@ def render_html(report: AuditReport) -> str:
         tables=tables_of(shown),
         curve_charts=[Markup(chart) for chart in curve_charts(shown)],
         pooled_charts=[Markup(chart) for chart in pooled_charts(shown)],
+        pooled_open=any(curve.undecided for curve in shown.curves if curve.population == "denied"),
         known_charts=[Markup(chart) for chart in known_charts(shown)],
         defence_charts=[Markup(chart) for chart in defence_charts(shown)],
         maps=_maps(shown, Markup),
+        unsettled=any(panel.undecided for one in shown.maps for panel in one.panels),
         readout=_readout(shown),
     )
 
@@ -116,7 +117,9 @@ def _maps(report: AuditReport, markup: Callable[[str], str]) -> list[dict[str, A
         for j, panel in enumerate(one.panels):
             name, asked = panel_words(panel.decisions, panel.explanations)
             drawing = markup(map_panel(one, panel, f"map-{i}-{j}"))
-            panels.append({"drawing": drawing, "name": name, "unknown": percent(panel.unknown), "asked": asked})
+            _, _, unknown, unsettled = audit_words.panel_shares(panel)
+            open_ = f"Unknown: {unknown}" + f", not settled: {unsettled}" * bool(panel.undecided)
+            panels.append({"drawing": drawing, "name": name, "open": open_, "asked": asked})
         maps.append({"across": tidy(one.across), "up": tidy(one.up), "panels": panels})
     return maps
 

@@ -59,6 +59,20 @@ def diamond(centre: Point, radius: float, style: str, **data: str) -> str:
     return element("path", class_=style, d=f"M{number(x)} {number(y - radius)}l{r} {r} -{r} {r} -{r} -{r}z", **data)
 
 
+def hatch(id: str, style: str = "hl", ground: str | None = "hb") -> str:
+    """A pattern of stripes, on paper or on whatever lies beneath."""
+    stripes = "" if ground is None else element("rect", class_=ground, width="7", height="7")
+    stripes += element("line", class_=style, x1="0", y1="0", x2="0", y2="7")
+    turned = {"patternUnits": "userSpaceOnUse", "patternTransform": "rotate(45)"}
+    return element("pattern", stripes, id=id, width="7", height="7", **turned)
+
+
+def dots(id: str) -> str:
+    """A pattern of dots, on paper."""
+    inside = element("rect", class_="hb", width="6", height="6") + circle((3, 3), 1.1, "dt")
+    return element("pattern", inside, id=id, width="6", height="6", patternUnits="userSpaceOnUse")
+
+
 def pointer(tip: Point, style: str, **data: str) -> str:
     """A triangle that points to the right: a value that lies further out."""
     x, y = tip

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from overexplain.auditing.audit_report import AuditReport, Cost, Curve, Question
+from overexplain.auditing.audit_report import AuditReport, Cost, Curve, Panel, Question
 from overexplain.auditing.findings import paper_needed
+from overexplain.report.audit_sections import map_columns, median_range, panel_shares
 from overexplain.report.audit_words import service_name
 from overexplain.report.html.defence_chart import times
 from overexplain.report.html.known_chart import NOT_FOUND, NOT_KNOWN, NOT_TREATED
@@ -55,6 +56,9 @@ def curve_table(report: AuditReport) -> Table:
     answers = sorted({n for _, curve in measured for n in curve.answers})
     rows = tuple(Row(f"{n:,}", tuple(_share(curve, n) for _, curve in measured), id=str(n)) for n in answers)
     caption = "Median share of decisions determined; after it, where it differs, the range that holds 8 of 10 orders of asking"
+    caption += ". ≥, or a range where it could be nothing: a limit left the rest unsettled" * any(
+        curve.undecided for _, curve in measured
+    )
     columns = ("Answers", *(service_name(service) for service, _ in measured))
     ids = tuple(service.id for service, _ in measured)
     return Table("t-curve", "Share of decisions determined, table", caption, columns, rows, ids)
@@ -65,6 +69,9 @@ def pooled_table(report: AuditReport) -> Table:
     curve = report.curve_of(report.audited.id, "denied")
     rows = () if curve is None else tuple(Row(f"{n:,}", (_share(curve, n),), id=str(n)) for n in curve.answers)
     caption = "Median share of decisions determined by letters to those denied, and the range that holds 8 of 10 orders"
+    caption += ". ≥, or a range where it could be nothing: a limit left the rest unsettled" * bool(
+        curve is not None and curve.undecided
+    )
     return Table("t-pooled", "Pooled letters, table", caption, ("Letters", "Determined"), rows)
 
 
@@ -73,28 +80,37 @@ def _share(curve: Curve, answers: int) -> Cell:
         return Cell("–")
     at = curve.answers.index(answers)
     numbers = {"value": curve.median, "low": curve.low, "high": curve.high, "highest": curve.highest}
+    if curve.undecided:
+        numbers["at-most"] = curve.median_ceiling
     data = {name: repr(shares[at]) for name, shares in numbers.items()}
-    low, high = percent(curve.low[at]), percent(curve.high[at])
+    low, high = percent(curve.low[at]), percent(curve.high_ceiling[at])
     note = "" if low == high else f"{low.removesuffix(' %')}–{high.removesuffix(' %')}"
-    return Cell(percent(curve.median[at]), note, data)
+    words = median_range(curve, at)
+    return Cell(words, "" if f"{note} %" == words else note, data)
 
 
 def map_table(report: AuditReport) -> Table:
     """The shares of every map."""
+    shares = map_columns(report)
     rows = tuple(
         Row(
             f"{one.across}, {one.up}",
             (
                 _count(panel.decisions),
                 _count(panel.explanations),
-                *(Cell(percent(share), data={"value": repr(share)}) for share in (panel.yes, panel.no, panel.unknown)),
+                *(Cell(words, data={"value": repr(share)}) for words, share in _panel_cells(panel)[: len(shares)]),
             ),
         )
         for one in report.maps
         for panel in one.panels
     )
-    columns = ("Features", "Decisions", "Explanations", "Determined Yes", "Determined No", "Unknown")
+    columns = ("Features", "Decisions", "Explanations", *shares)
     return Table("t-map", "Map shares, table", "Share of each map that is determined or unknown", columns, rows)
+
+
+def _panel_cells(panel: Panel) -> list[tuple[str, float]]:
+    unknown = max(0.0, panel.unknown - panel.undecided)
+    return list(zip(panel_shares(panel), (panel.yes, panel.no, unknown, panel.undecided), strict=True))
 
 
 def points_table(report: AuditReport) -> Table:
@@ -129,6 +145,7 @@ def _count(
 
 def known_table(report: AuditReport) -> Table:
     """What rebuilding takes, per service."""
+    ranked = any(known.valid is not None for known in report.known)
     rows = []
     for service in report.services:
         known = report.known_of(service.id)
@@ -143,6 +160,7 @@ def known_table(report: AuditReport) -> Table:
             _count(known.labels),
             _count(known.computed, NOT_KNOWN),
             _count(known.minimum, NOT_KNOWN, of),
+            *([_count(known.valid)] if ranked else []),
             _count(
                 paper_needed(known),
                 NOT_TREATED,
@@ -162,6 +180,7 @@ def known_table(report: AuditReport) -> Table:
         "Decisions",
         "Computed",
         "Proven minimum",
+        *["Valid cases, by rank"] * ranked,
         "Paper",
         "Angle error",
         "Provable bound",
