@@ -5,8 +5,10 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from typing import get_type_hints
 
 import pytest
+from typer.models import OptionInfo
 
 from overexplain import errors
 from overexplain.cli import app, main
@@ -109,6 +111,32 @@ def test_wrong_usage_is_2_and_one_line(arguments, says, capsys) -> None:
     assert err.startswith("error: ")
     assert says in err
     assert err.count("\n") == 1
+
+
+def options() -> list[tuple[str, str, OptionInfo]]:
+    """Every option as it is declared: its command, its parameter, and what Typer is told about it."""
+    found = []
+    for group in (app.app, app.models, app.logs):
+        for command in group.registered_commands:
+            for name, hint in get_type_hints(command.callback, include_extras=True).items():
+                declared = [entry for entry in getattr(hint, "__metadata__", ()) if isinstance(entry, OptionInfo)]
+                found += [(command.callback.__name__, name, option) for option in declared]
+    return found
+
+
+def test_no_option_leaves_its_name_to_typer() -> None:
+    # Typer 0.27 made a metavar that equals the parameter's name, such as PROOFS, the name of the option.
+    assert len(options()) > 100
+    # Inside Annotated its first argument, which elsewhere is the default, is the name.
+    assert [(of, name) for of, name, option in options() if option.default is ...] == []
+
+
+@pytest.mark.parametrize(
+    "arguments", [["certify", "a", "b", "--proofs", "c"], ["verify", "a", "b", "--verdicts", "c", "--points", "d"],
+                  ["monitor", "a", "--model", "b"], ["probe", "a", "--budget", "1", "--model", "b"]],
+)  # fmt: skip
+def test_options_have_the_names_that_the_documentation_gives_them(arguments) -> None:
+    assert callable(app.parse(arguments))
 
 
 @pytest.mark.parametrize("arguments", [[], ["--help"], ["-h"], ["demo", "--help"], ["extract", "-h"]])
