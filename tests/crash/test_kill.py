@@ -89,7 +89,7 @@ class Probing:
         if not again:
             for path in self.folder.glob("run.sqlite*"):
                 path.unlink()  # killed while it was made: nothing was asked yet
-        arguments = ["probe", *(["--resume", "run.sqlite"] if again else options), "--json"]
+        arguments = ["probe", *(["--resume", "run.sqlite", "--authorized"] if again else options), "--json"]
         (self.folder / "output").unlink(missing_ok=True)
         done = self.zygote.command(
             arguments=arguments, folder=str(self.folder), output="output", acknowledged="acknowledged", **death

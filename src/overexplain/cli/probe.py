@@ -111,6 +111,11 @@ def _resume(request: Request, path: Path, truth: LinearModel | None) -> None:
             if request.dry_run:
                 _show_plan(request, oracle, plan, run)
                 return
+            if not request.authorized:  # what the file says does not count: it may have been made by anyone
+                raise InvalidInput(
+                    f"{path}: nothing was sent. It would go to {oracle.destination}; state that the owner agreed, by "
+                    "--authorized (docs/responsible-use.md)"
+                )
             if request.budget is not None:
                 run.allow(request.budget)
             if run.unanswered:
@@ -120,7 +125,7 @@ def _resume(request: Request, path: Path, truth: LinearModel | None) -> None:
 
 
 def _ask(request: Request, oracle: HttpOracle, run: Run, plan: Plan, path: Path, truth: Hyperplane | None) -> None:
-    say(f"asking {oracle.host}, at most {counted(run.left, 'more request')}; saved as it goes: {path}")
+    say(f"asking {oracle.destination}; at most {counted(run.left, 'more request')}; saved as it goes: {path}")
     if request.debug:
         oracle.on_event = lambda line: say(f"debug: {line}")
     with _interrupted_by_sigterm():
@@ -131,7 +136,7 @@ def _ask(request: Request, oracle: HttpOracle, run: Run, plan: Plan, path: Path,
             more = " --budget N" if isinstance(end, BudgetExhausted) else ""
             say(
                 f"run saved: {path} ({counted(run.answered, 'answer')}, {run.spent:,} of "
-                f"{counted(run.budget, 'request')} spent); go on with: overexplain probe --resume {path}{more}"
+                f"{counted(run.budget, 'request')} spent); go on with: overexplain probe --resume {path} --authorized{more}"
             )
             raise
     _show(request, probed, run, path, truth)

@@ -49,7 +49,7 @@ def print_plan(prediction: Prediction, oracle: Any, budget: int | None, run: Run
     cost = f"{about}{counted(spent.explanations, 'explanation')} and {counted(spent.labels, 'label')}"
     lines = [
         ("service", _service(oracle.mechanism)),
-        ("asked at", oracle.host),
+        ("asked at", oracle.destination),
         ("features", f"{oracle.dimension:,}"),
         ("way", prediction.way),
         ("predicted", f"{cost} ({'a theorem' if prediction.proved else 'an estimate'})"),

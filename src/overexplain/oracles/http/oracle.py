@@ -161,6 +161,17 @@ class HttpOracle:
     def host(self) -> str:
         """Whom the first verb is asked of, without anything secret: 'https://scores.example:443'."""
         place = next(iter(self._dialects.values())).address
+        return self._shown(place)
+
+    @property
+    def destination(self) -> str:
+        """Where requests go and which variables' values go with them, by name: what whoever sends them agrees to."""
+        hosts = dict.fromkeys(self._shown(asked.address) for asked in self._dialects.values())
+        proxy, _ = self._proxy()
+        through = "" if proxy is None else f" through {self._shown(proxy)}"
+        return f"{' and '.join(hosts)}{through}{self._secrets.said}"
+
+    def _shown(self, place: Address) -> str:
         return self._secrets.redact(f"{place.scheme}://{place.host}:{place.port}")
 
     @property
