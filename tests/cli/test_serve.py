@@ -55,6 +55,7 @@ def serving(*options: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
     command = [sys.executable, "-m", "overexplain", "serve", "model.json", "--port", "0", *options]
     surroundings = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    pipes["preexec_fn"] = lambda: signal.signal(signal.SIGHUP, signal.SIG_DFL)  # nohup lets the tests ignore it
     with subprocess.Popen(command, env=surroundings, **pipes) as process:
         watchdog = threading.Timer(120, process.kill)
         watchdog.start()
@@ -75,7 +76,7 @@ def post(url: str, body: Any) -> Any:
         return json.load(reply)
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_it_answers_until_it_is_told_to_stop_and_says_how_much(number: signal.Signals, folder: Path) -> None:
     options = ["--distance", "linf", "--ties", "random", "--robustness", "l2", "--radius", "0.1", "--secret-radius"]
     options += ["--round", "3", "--seed", "7", "--name", "loans", "--log", "answers.jsonl", "--endpoint", "e.toml"]

@@ -12,7 +12,10 @@ from __future__ import annotations
 import os
 import signal
 import sys
-from collections.abc import Sequence
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
 
 from overexplain.errors import (
     BudgetExhausted,
@@ -23,6 +26,7 @@ from overexplain.errors import (
     OverexplainError,
 )
 
+_LIKE_CTRL_C = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
 GATE_FAILED, USAGE, FAILED, INTERRUPTED, UNREAD = 1, 2, 8, 130, 141
 _CODES: tuple[tuple[type[Exception], int], ...] = (
     (InvalidInput, 3),
@@ -45,6 +49,31 @@ def main() -> None:
 
 def run(arguments: Sequence[str]) -> int:
     """The exit code of a command line; what it has to say is on stdout, what went wrong on stderr."""
+    with _interrupted_by_signals():
+        return _run(arguments)
+
+
+@contextmanager
+def _interrupted_by_signals() -> Iterator[None]:
+    """SIGTERM and SIGHUP are Ctrl-C meanwhile, so that no unfinished file stays; who ignores or handles them goes on doing so."""
+    mine = [number for number in _LIKE_CTRL_C if signal.getsignal(number) == signal.SIG_DFL]
+    if threading.current_thread() is not threading.main_thread():
+        mine = []
+    for number in mine:
+        signal.signal(number, _interrupt)
+    try:
+        yield
+    finally:
+        for number in mine:
+            signal.signal(number, signal.SIG_DFL)
+
+
+def _interrupt(number: int, _: Any) -> None:
+    signal.signal(number, signal.SIG_IGN)  # a second one must not interrupt the tidying up
+    raise KeyboardInterrupt
+
+
+def _run(arguments: Sequence[str]) -> int:
     try:
         # Imported here and not above: from the first moment on, Ctrl-C is met with one line.
         from overexplain.cli.app import parse

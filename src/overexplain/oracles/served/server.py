@@ -80,7 +80,7 @@ def serve(app: Starlette, listener: socket.socket, on_ready: Callable[[str], Non
 
 @contextmanager
 def _stopped_by_signals(server: Any) -> Iterator[None]:
-    """Ctrl-C and SIGTERM end the server and not the process; uvicorn does so itself, but passes them on when it is done."""
+    """Ctrl-C, SIGTERM and SIGHUP (unless ignored, as by nohup) end the server, not the process; uvicorn passes them on when done."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -88,7 +88,10 @@ def _stopped_by_signals(server: Any) -> Iterator[None]:
     def stop(*_: Any) -> None:
         server.should_exit = True
 
-    before = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
+    numbers = [signal.SIGINT, signal.SIGTERM]
+    if hasattr(signal, "SIGHUP") and signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:
+        numbers.append(signal.SIGHUP)
+    before = {number: signal.signal(number, stop) for number in numbers}
     try:
         yield
     finally:
