@@ -1,4 +1,4 @@
-"""A command that is told to stop, as by Ctrl-C, a batch system or a closed terminal: one word, 130, and nothing half-written stays."""
+"""A command that is told to stop, by Ctrl-C, a batch system or a closed terminal: one word, 130, nothing half-written stays."""
 
 from __future__ import annotations
 

@@ -153,8 +153,8 @@ def _opened(files: ExitStack, path: Path | None) -> IO[str] | None:
     """A file to write text to, which takes its place when everything has been written."""
     if path is None:
         return None
-    beside = files.enter_context(replacing(path))
-    return files.enter_context(beside.open("x", encoding="utf-8", newline=""))
+    beside = files.enter_context(replacing(path, private=True))
+    return files.enter_context(beside.open("w", encoding="utf-8", newline=""))
 
 
 def _write_rows(file: IO[str], rows: object) -> None:

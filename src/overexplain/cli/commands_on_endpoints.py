@@ -93,7 +93,9 @@ def probe(
         int | None,
         Option("--budget", min=0, help="Send at most so many requests, retries included (under one key: once)."),
     ] = None,
-    authorized: Annotated[bool, Option("--authorized", help="The owner agreed to this probe (with --resume, too).")] = False,
+    authorized: Annotated[
+        bool, Option("--authorized", help="The owner agreed to this probe (with --resume, too).")
+    ] = False,
     resume: Annotated[
         Path | None, Option("--resume", metavar="RUN", help="Go on with this run; what it holds is not asked again.")
     ] = None,

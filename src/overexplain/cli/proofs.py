@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from overexplain._files import replacing
 from overexplain.auditing.audit_report import AuditReport
 from overexplain.auditing.determining.evidence import Evidence
 from overexplain.cli.certify import write_verdicts
@@ -62,7 +63,7 @@ def write_evidence(folder: Path, kept: Sequence[Evidence], report: AuditReport) 
         files = Files(folder, evidence.service, evidence.answers)
         evidence.log.save(files.log)
         names = report.subject.features
-        with files.points.open("x", encoding="utf-8", newline="") as file:
+        with replacing(files.points, private=True) as beside, beside.open("w", encoding="utf-8", newline="") as file:
             writer = csv.writer(file, lineterminator="\n")
             writer.writerow(names)
             writer.writerows([repr(value) for value in row] for row in evidence.judged.tolist())

@@ -55,7 +55,7 @@ def write_dice(log: QueryLog, path: str | os.PathLike[str]) -> None:
     """
     text = dice_text(log)
     try:
-        with replacing(path) as beside:
+        with replacing(path, private=True) as beside:
             beside.write_text(text, encoding="ascii")
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error

@@ -115,7 +115,7 @@ def write_csv(log: QueryLog, path: str | os.PathLike[str]) -> None:
     for name, values in columns:
         if values.dtype == object:
             _check_texts(name, values)
-    with replacing(path) as beside, beside.open("x", encoding="utf-8", newline="") as file:
+    with replacing(path, private=True) as beside, beside.open("w", encoding="utf-8", newline="") as file:
         file.write(header)
         writer = csv.writer(file)
         for start in range(0, len(log), WRITTEN):

@@ -199,7 +199,7 @@ def write_parquet(log: QueryLog, path: str | os.PathLike[str]) -> None:
         table = arrow.table(columns)
     except UnicodeEncodeError:
         raise InvalidInput("a Parquet file cannot hold these names of features; save the log as .jsonl") from None
-    with replacing(path) as beside, beside.open("xb") as file:
+    with replacing(path, private=True) as beside, beside.open("wb") as file:
         parquet.write_table(table, file)
         file.flush()
         os.fsync(file.fileno())

@@ -80,7 +80,7 @@ def serve(app: Starlette, listener: socket.socket, on_ready: Callable[[str], Non
 
 @contextmanager
 def _stopped_by_signals(server: Any) -> Iterator[None]:
-    """Ctrl-C, SIGTERM and SIGHUP (unless ignored, as by nohup) end the server, not the process; uvicorn passes them on when done."""
+    """Ctrl-C, SIGTERM and SIGHUP (unless nohup ignores it) end the server, not the process; uvicorn passes them on at its end."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
