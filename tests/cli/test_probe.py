@@ -290,7 +290,9 @@ def test_a_run_from_elsewhere_sends_no_secret_unless_told_to(capsys, monkeypatch
     header = ("[headers]", 'Authorization = "Bearer ${SCORES_TOKEN}"')
     with endpoint(ModelOracle(PLANE, Mechanism("l1")), *header) as service:
         assert run(["probe", "endpoint.toml", "--budget", "1", "--run", "run.sqlite"]) == 6
-        assert f"asking {service.url}, with the value of SCORES_TOKEN; at most 1 more request" in capsys.readouterr().err
+        assert (
+            f"asking {service.url}, with the value of SCORES_TOKEN; at most 1 more request" in capsys.readouterr().err
+        )
         before = service.counts.requests
         assert run(["probe", "--resume", "run.sqlite", "--budget", "9"]) == 3
         out, err = capsys.readouterr()
