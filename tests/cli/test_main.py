@@ -12,6 +12,7 @@ from typer.models import OptionInfo
 
 from overexplain import errors
 from overexplain.cli import app, main
+from overexplain.log.querylog import QueryLog
 
 HEAVY = {"numpy", "scipy", "sklearn", "pandas", "rich.table", "rich.console"}
 
@@ -203,3 +204,18 @@ def test_a_reader_that_leaves_ends_it_quietly() -> None:
     )
     os.close(writer)
     assert (done.returncode, done.stderr) == (141, "")
+
+
+@pytest.mark.parametrize("closed", [">&-", "2>&-", ">&- 2>&-"])
+@pytest.mark.parametrize(("arguments", "code"), [("log show log.jsonl", 0), ("log check nothing.jsonl", 3)])
+def test_closed_output_is_no_bug(arguments, code, closed, tmp_path) -> None:
+    """A shell's `>&-`: there is nowhere to write to, and the exit code is what it would be."""
+    log = QueryLog(["a"])
+    log.add_label([[1.0]], [1])
+    log.save(tmp_path / "log.jsonl")
+    command = f'"{sys.executable}" -m overexplain {arguments} {closed}'
+    done = subprocess.run(command, shell=True, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (code, done.stdout if closed == "2>&-" else "")
+    assert "bug" not in done.stderr
+    assert "Traceback" not in done.stderr
+    assert done.stderr.count("\n") == (1 if code and "2>&-" not in closed else 0)

@@ -41,10 +41,19 @@ _CODES: tuple[tuple[type[Exception], int], ...] = (
 
 def main() -> None:
     """Run the command line and leave with its exit code."""
+    _open_closed_streams()
     code = run(sys.argv[1:])
     if code == INTERRUPTED:
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # whoever presses Ctrl-C twice is told once
     sys.exit(code)
+
+
+def _open_closed_streams() -> None:
+    """Send to nowhere what goes to a stream that a shell closed (`>&-`); else the next file opened would be taken for it."""
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        if getattr(sys, name) is None:
+            nowhere = os.open(os.devnull, os.O_RDWR)  # the lowest number that is free
+            setattr(sys, name, os.fdopen(nowhere, "w" if number else "r", encoding="utf-8"))
 
 
 def run(arguments: Sequence[str]) -> int:
