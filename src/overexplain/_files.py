@@ -9,6 +9,7 @@ import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import BinaryIO
 
 OWNER_ONLY = 0o600
 
@@ -55,6 +56,31 @@ def _give_mode(path: Path, like: os.stat_result) -> None:
         except OSError:
             mode &= ~0o070
     path.chmod(mode)
+
+
+def open_regular(path: str | os.PathLike[str]) -> BinaryIO:
+    """The file, open for reading; folders, pipes and devices are refused, and so is waiting for them."""
+    _refuse_irregular(Path(path).stat().st_mode, path)  # before opening: a device may act on being opened
+    # A pipe put there since then must not make open() wait.
+    descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
+    file = os.fdopen(descriptor, "rb")
+    try:
+        _refuse_irregular(os.fstat(descriptor).st_mode, path)
+    except OSError:
+        file.close()
+        raise
+    return file
+
+
+def read_regular(path: str | os.PathLike[str]) -> bytes:
+    """The whole content of a regular file."""
+    with open_regular(path) as file:
+        return file.read()
+
+
+def _refuse_irregular(mode: int, path: str | os.PathLike[str]) -> None:
+    if not stat.S_ISREG(mode):
+        raise OSError(errno.EINVAL, "not a regular file (a folder, a pipe or a device)", str(path))
 
 
 def owner_only(path: str, flags: int) -> int:

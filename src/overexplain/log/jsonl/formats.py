@@ -22,7 +22,7 @@ from typing import Any, final
 
 import numpy as np
 
-from overexplain._files import owner_only, reason, replacing
+from overexplain._files import open_regular, owner_only, reason, replacing
 from overexplain.errors import DimensionMismatch, InvalidInput
 from overexplain.geometry.mechanism import Mechanism
 from overexplain.log.jsonl.values import (
@@ -170,7 +170,7 @@ def write_jsonl(log: QueryLog, path: str | os.PathLike[str]) -> None:
 def jsonl_blocks(path: Path, size: int) -> Iterator[QueryLog]:
     """The log in a file as logs of about `size` rows; a last line that a crash cut short is left out, with a warning."""
     reader = _Reader(str(path))
-    with path.open("rb") as file:
+    with open_regular(path) as file:
         while lines := file.readlines(MOUTHFUL):
             for start in range(0, len(lines), CHUNK):
                 log = reader.take(lines[start : start + CHUNK])

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from overexplain._files import replacing
+from overexplain._files import open_regular, replacing
 from overexplain.errors import DimensionMismatch, InvalidInput
 from overexplain.log.frames import table_columns
 from overexplain.log.jsonl.fast import number_texts
@@ -33,7 +33,7 @@ WRITTEN = 16_384
 
 def csv_blocks(path: Path, size: int) -> Iterator[tuple[Table, Sequence[int]]]:
     """The rows of a file, about `size` at a time, and the line on which each begins; only the first block may be empty."""
-    with path.open("rb") as file:
+    with open_regular(path) as file:
         lines: Iterator[bytes] = iter(file)
         header, _, done = _records(lines, 1, 0, path)
         if not header:

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from overexplain._files import replacing
+from overexplain._files import open_regular, replacing
 from overexplain.errors import DimensionMismatch, InvalidInput
 from overexplain.geometry.arrays import FloatArray
 from overexplain.log.frames import table_columns
@@ -28,9 +28,7 @@ DAY = 86_400.0
 def parquet_blocks(path: Path, columns: Columns, size: int) -> Iterator[Table]:
     """The rows of a file, `size` at a time, only of the columns that are wanted; the first block may be empty."""
     arrow, parquet = _modules(path)
-    with path.open("rb") as opened:
-        if not opened.seekable():
-            raise InvalidInput(f"{path}: a Parquet file is read from its end: it must be a regular file")
+    with open_regular(path) as opened:
         try:
             with parquet.ParquetFile(opened) as file:
                 given = _names(file.schema_arrow, columns, path)

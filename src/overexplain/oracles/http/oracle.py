@@ -15,6 +15,7 @@ from urllib.parse import unquote
 import numpy as np
 from numpy.typing import ArrayLike
 
+from overexplain._toml import read_toml
 from overexplain.errors import EndpointFailed, InvalidInput
 from overexplain.geometry.arrays import as_generator, as_point, as_point_or_rows
 from overexplain.geometry.domain import Domain
@@ -22,7 +23,7 @@ from overexplain.geometry.mechanism import Mechanism
 from overexplain.oracles.http.addresses import Address, read_address
 from overexplain.oracles.http.credentials import check_header
 from overexplain.oracles.http.dialects import VERBS, Dialect, dialect
-from overexplain.oracles.http.endpoint import Endpoint, read_endpoint, read_toml
+from overexplain.oracles.http.endpoint import Endpoint, read_endpoint
 from overexplain.oracles.http.exchange import Exchange, Recorder
 from overexplain.oracles.http.pacing import Clock, Pacing, SystemClock, read_rate
 from overexplain.oracles.http.readings import Unreadable, read_json
@@ -79,7 +80,7 @@ class HttpOracle:
     @classmethod
     def from_toml(cls, path: str | os.PathLike[str], *, rate: float | None = None) -> HttpOracle:
         """The endpoint that a TOML file describes; `rate` (requests per second) in place of the file's."""
-        entries = read_toml(path)
+        entries = read_toml(path, "endpoint file")
         try:
             tls = entries.get("tls")
             if isinstance(tls, dict) and isinstance(tls.get("ca_file"), str):
