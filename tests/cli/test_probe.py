@@ -20,6 +20,7 @@ from overexplain.cli.main import run
 from overexplain.extraction.extract import extract
 from overexplain.geometry.hyperplane import Hyperplane
 from overexplain.geometry.mechanism import Mechanism
+from overexplain.log.store import file
 from overexplain.log.store.run import Run
 from overexplain.models.load import load_model
 from overexplain.oracles.exact import ModelOracle
@@ -303,6 +304,20 @@ def test_a_run_from_elsewhere_sends_no_secret_unless_told_to(capsys, monkeypatch
         assert Run.read("run.sqlite").budget == 1
         assert run(["probe", "--resume", "run.sqlite", "--budget", "9", "--authorized"]) == 0
         assert capsys.readouterr().err.startswith(f"asking {service.url}, with the value of SCORES_TOKEN; at most")
+
+
+def test_a_disk_that_is_full_from_the_start_leaves_nothing_to_go_on_with_and_says_so(capsys, monkeypatch) -> None:
+    def two_pages(connection: Any, prepare: Any = file._for_writing) -> None:
+        prepare(connection)
+        connection.execute("PRAGMA max_page_count = 2")
+
+    monkeypatch.setattr(file, "_for_writing", two_pages)
+    with endpoint(ModelOracle(PLANE, Mechanism("l1"))) as service:
+        assert run(["probe", "endpoint.toml", "--budget", "6", "--run", "run.sqlite"]) == 3
+        assert service.counts.requests == 0
+    full = "the disk is full; nothing was stored or sent, and no file is left; start again when there is room"
+    assert capsys.readouterr() == ("", f"error: run.sqlite: {full}\n")
+    assert [path.name for path in Path().iterdir()] == ["endpoint.toml"]
 
 
 def test_a_dry_run_says_what_it_costs_and_sends_nothing(capsys) -> None:
