@@ -76,3 +76,27 @@ def test_a_command_that_is_stopped_while_it_writes_leaves_nothing(arguments, num
     code, err = stopped(arguments, number, lambda: any(path.stat().st_size for path in unfinished()))
     assert (code, err) == (130, "interrupted\n")
     assert sorted(Path().iterdir()) == before
+
+
+SWALLOWED = """
+import os, signal, sys, time
+from overexplain.cli import app, main
+
+class Deaf:
+    def __del__(self):  # whatever is raised here is dropped
+        os.kill(os.getpid(), signal.SIGTERM)
+        time.sleep(0.01)
+
+def work():
+    Deaf()
+    for _ in range(3_000):
+        time.sleep(0.01)
+
+app.parse = lambda _: work
+sys.exit(main.run([]))
+"""
+
+
+def test_a_signal_that_python_drops_comes_again() -> None:
+    done = subprocess.run([sys.executable, "-c", SWALLOWED], capture_output=True, text=True, timeout=25, check=False)
+    assert (done.returncode, done.stderr) == (130, "interrupted\n")

@@ -9,6 +9,7 @@
 
 from __future__ import annotations
 
+import _thread
 import os
 import signal
 import sys
@@ -65,21 +66,28 @@ def run(arguments: Sequence[str]) -> int:
 @contextmanager
 def _interrupted_by_signals() -> Iterator[None]:
     """SIGTERM and SIGHUP are Ctrl-C meanwhile, so that no unfinished file stays; who ignores or handles them goes on doing so."""
-    mine = [number for number in _LIKE_CTRL_C if signal.getsignal(number) == signal.SIG_DFL]
     if threading.current_thread() is not threading.main_thread():
-        mine = []
+        yield
+        return
+    mine = [number for number in _LIKE_CTRL_C if signal.getsignal(number) == signal.SIG_DFL]
     for number in mine:
-        signal.signal(number, _interrupt)
+        signal.signal(number, signal.default_int_handler)
+    before = sys.unraisablehook
+
+    def once_more(lost: Any) -> None:
+        """An interrupt that came while a destructor or a callback ran was dropped there: have it come again."""
+        if lost.exc_type is KeyboardInterrupt:
+            threading.Timer(0.05, _thread.interrupt_main, (signal.SIGTERM,)).start()
+        else:
+            before(lost)
+
+    sys.unraisablehook = once_more
     try:
         yield
     finally:
+        sys.unraisablehook = before
         for number in mine:
             signal.signal(number, signal.SIG_DFL)
-
-
-def _interrupt(number: int, _: Any) -> None:
-    signal.signal(number, signal.SIG_IGN)  # a second one must not interrupt the tidying up
-    raise KeyboardInterrupt
 
 
 def _run(arguments: Sequence[str]) -> int:
