@@ -108,8 +108,10 @@ def test_a_report_that_is_replaced_keeps_its_mode(capsys) -> None:
 
 
 def test_a_folder_that_may_not_be_written_is_named_and_not_a_hidden_file(capsys, monkeypatch) -> None:
-    def refused(path, *_):
-        raise PermissionError(13, "Permission denied", str(path))
+    def refused(path, flags, *mode, really=os.open):
+        if flags & os.O_CREAT:
+            raise PermissionError(13, "Permission denied", str(path))
+        return really(path, flags, *mode)
 
     monkeypatch.setattr("overexplain._files.os.open", refused)
     assert run(["certify", "log.jsonl", "cases.csv", "-o", "verdicts.csv"]) == 3
