@@ -4,12 +4,15 @@ VENV    := .venv
 BIN     := $(VENV)/bin
 DICE    := .venv-dice
 PEERS   := .venv-peers
+LOWEST  := .venv-lowest
 INSTALL := -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 PIP     := $(BIN)/python $(INSTALL)
 PYTEST  := $(BIN)/python -m pytest
+# The doors of the package and what lies behind them: files and models of foreign libraries, the command line, the paper, the report.
+OLDEST  := $(addprefix tests/,models report paper $(addprefix log/test_,dice.py files.py formats.py store.py) $(addprefix cli/test_,audit.py certify.py extract.py log.py main.py map.py model.py monitor.py points.py probe.py serve.py verify.py))
 KERNELS := $(addprefix tests/,geometry oracles knowledge extraction baselines paper auditing)
 
-.PHONY: demo test check test-system test-dice test-kernels soak soak-tests bench-extraction bench-certify bench-robust bench-imperfect bench-audit bench-logs bench-multiclass bench-peers bench-scale bench-solvers docs figures readme schemas clean
+.PHONY: demo test check test-system test-dice test-lowest test-kernels soak soak-tests bench-extraction bench-certify bench-robust bench-imperfect bench-audit bench-logs bench-multiclass bench-peers bench-scale bench-solvers docs figures readme schemas clean
 
 demo: $(VENV)/.runs
 	$(BIN)/overexplain demo
@@ -38,6 +41,10 @@ test-system: $(VENV)/.tests
 # Live dice-ml, in an environment of its own: it brings much that nothing else here needs.
 test-dice: $(DICE)/.tests
 	$(DICE)/bin/python -m pytest tests_live/dice
+
+# A part of the tests with the lowest versions that pyproject.toml allows, in an environment of its own.
+test-lowest: $(LOWEST)/.tests
+	$(LOWEST)/bin/python -m pytest -n auto $(OLDEST)
 
 # The mathematics with the matrix products of older processors, whose sums end in other digits; x86 only, elsewhere it changes nothing.
 test-kernels: $(VENV)/.tests
@@ -132,10 +139,17 @@ $(PEERS)/.runs: pyproject.toml constraints.txt
 	$(PEERS)/bin/python $(INSTALL) --editable '.[peers]'
 	@touch $@
 
+$(LOWEST)/.tests: pyproject.toml benchmarks/lowest_versions.py
+	$(PYTHON) -m venv $(LOWEST)
+	$(LOWEST)/bin/python -m pip install --quiet --disable-pip-version-check packaging
+	$(LOWEST)/bin/python benchmarks/lowest_versions.py test > $(LOWEST)/lowest.txt
+	$(LOWEST)/bin/python -m pip install --quiet --disable-pip-version-check --constraint $(LOWEST)/lowest.txt --editable '.[test]'
+	@touch $@
+
 $(DICE)/.tests: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(DICE)
 	$(DICE)/bin/python $(INSTALL) --editable '.[dice]' pytest
 	@touch $@
 
 clean:
-	rm -rf build $(VENV) $(DICE) $(PEERS) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf build $(VENV) $(DICE) $(PEERS) $(LOWEST) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

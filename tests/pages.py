@@ -170,9 +170,11 @@ class Runner:
         return ELSEWHERE.sub("http://127.0.0.1:8099", ready)
 
     def curl(self, address: str, data: list[str]) -> str:
-        assert data[:1] in ([], ["-d"])
-        body = data[1].encode() if data else None
-        request = urllib.request.Request(ELSEWHERE.sub(self.url, address), body)
+        options = dict(zip(data[::2], data[1::2], strict=True))
+        assert set(options) <= {"-d", "-H"}
+        headers = dict([options["-H"].split(": ", 1)]) if "-H" in options else {}
+        body = options["-d"].encode() if "-d" in options else None
+        request = urllib.request.Request(ELSEWHERE.sub(self.url, address), body, headers)
         with urllib.request.urlopen(request, timeout=PATIENCE) as reply:
             return json.dumps(json.load(reply), separators=(",", ":"), ensure_ascii=False)
 

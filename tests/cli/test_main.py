@@ -5,14 +5,17 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from typing import get_type_hints
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from typer.models import OptionInfo
 
 from overexplain import errors
 from overexplain.cli import app, main
+from overexplain.log.querylog import QueryLog
 
 ONE_THREAD = os.environ | {"OPENBLAS_NUM_THREADS": "1"}  # the stacks of its threads are address space, too
 HEAVY = {"numpy", "scipy", "sklearn", "pandas", "rich.table", "rich.console"}
@@ -115,6 +118,32 @@ def test_wrong_usage_is_2_and_one_line(arguments, says, capsys) -> None:
     assert err.count("\n") == 1
 
 
+def options() -> list[tuple[str, str, OptionInfo]]:
+    """Every option as it is declared: its command, its parameter, and what Typer is told about it."""
+    found = []
+    for group in (app.app, app.models, app.logs):
+        for command in group.registered_commands:
+            for name, hint in get_type_hints(command.callback, include_extras=True).items():
+                declared = [entry for entry in getattr(hint, "__metadata__", ()) if isinstance(entry, OptionInfo)]
+                found += [(command.callback.__name__, name, option) for option in declared]
+    return found
+
+
+def test_no_option_leaves_its_name_to_typer() -> None:
+    # Typer 0.27 made a metavar that equals the parameter's name, such as PROOFS, the name of the option.
+    assert len(options()) > 100
+    # Inside Annotated its first argument, which elsewhere is the default, is the name.
+    assert [(of, name) for of, name, option in options() if option.default is ...] == []
+
+
+@pytest.mark.parametrize(
+    "arguments", [["certify", "a", "b", "--proofs", "c"], ["verify", "a", "b", "--verdicts", "c", "--points", "d"],
+                  ["monitor", "a", "--model", "b"], ["probe", "a", "--budget", "1", "--model", "b"]],
+)  # fmt: skip
+def test_options_have_the_names_that_the_documentation_gives_them(arguments) -> None:
+    assert callable(app.parse(arguments))
+
+
 @pytest.mark.parametrize("arguments", [[], ["--help"], ["-h"], ["demo", "--help"], ["extract", "-h"]])
 def test_help_is_plain_and_80_columns_wide(arguments, capsys) -> None:
     assert main.run(arguments) == 0
@@ -202,3 +231,18 @@ def test_a_few_bytes_that_unpack_to_millions_of_rows_are_refused(arguments, tmp_
     )
     assert (done.returncode, done.stderr.count("\n")) == (3, 1), done.stderr
     assert "6,000,000 rows or more of 2 features do not fit into memory" in done.stderr
+
+
+@pytest.mark.parametrize("closed", [">&-", "2>&-", ">&- 2>&-"])
+@pytest.mark.parametrize(("arguments", "code"), [("log show log.jsonl", 0), ("log check nothing.jsonl", 3)])
+def test_closed_output_is_no_bug(arguments, code, closed, tmp_path) -> None:
+    """A shell's `>&-`: there is nowhere to write to, and the exit code is what it would be."""
+    log = QueryLog(["a"])
+    log.add_label([[1.0]], [1])
+    log.save(tmp_path / "log.jsonl")
+    command = f'"{sys.executable}" -m overexplain {arguments} {closed}'
+    done = subprocess.run(command, shell=True, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (code, done.stdout if closed == "2>&-" else "")
+    assert "bug" not in done.stderr
+    assert "Traceback" not in done.stderr
+    assert done.stderr.count("\n") == (1 if code and "2>&-" not in closed else 0)

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from overexplain.auditing.gates import parse_gate
+from overexplain.cli.main import run
 from overexplain.cli.policy import Policy, as_policy, read_policy, read_target
 from overexplain.errors import InvalidInput
 
@@ -97,11 +98,11 @@ def test_an_empty_table_says_nothing(tmp_path):
         ("[audit]\nanswers = [2, 1]", "answers must rise"),
         ("[audit]\nanswers = [1, 1]", "answers must rise"),
         ("[audit]\nanswers = [0]", "answers is a whole number"),
-        ("[audit]\nseed = 1\nseed = 2", "is not TOML"),
-        ("[audit", "is not TOML"),
-        (b"[audit]\nname = '\xff'", "is not UTF-8 text (byte 16)"),
+        ("[audit]\nseed = 1\nseed = 2", "no TOML file: "),
+        ("[audit", "no TOML file: "),
+        (b"[audit]\nname = '\xff'", "not UTF-8 text (byte 16)"),
         ("[audit]\nx = " + "[" * 100_000, "policy.toml"),
-        ("#" * (1 << 21), "is larger than"),
+        ("#" * (1 << 21), "larger than"),
     ],
 )
 def test_what_is_refused_names_the_file_and_the_entry(tmp_path, text, told):
@@ -151,3 +152,42 @@ def test_the_page_shows_a_policy_that_is_read_and_every_entry_and_gate():
         assert f"| `{field.name}` |" in text
     gates = re.findall(r"^\| `([a-z-]+[@<>][^`]*)` \|", text, flags=re.MULTILINE)
     assert {parse_gate(gate).name for gate in gates} == {"determined", "answers-to-extract", "quota", "agreement"}
+
+
+LONG = "9" * 5_000
+HEX = "0x" + "f" * 5_000
+
+
+@pytest.mark.parametrize(
+    ("number", "said"),
+    [(LONG, "line 2 has a whole number of thousands of digits"), (HEX, "audit.seed is a whole number beyond ±2^63")],
+)
+def test_a_number_of_thousands_of_digits_is_refused_by_name(number, said, tmp_path, monkeypatch, capsys) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("policy.toml").write_text(f"[audit]\nseed = {number}\n")
+    Path("model.json").write_text('{"coefficients": [1, 2], "intercept": 0}')
+    Path("cases.csv").write_text("a,b\n1,2\n")
+    assert run(["audit", "model.json", "--data", "cases.csv", "--policy", "policy.toml"]) == 3
+    out, err = capsys.readouterr()
+    assert (out, err.count("\n")) == ("", 1)
+    assert err.startswith("error: policy.toml: ")
+    assert said in err
+
+
+@pytest.mark.parametrize(
+    ("number", "said"),
+    [
+        (LONG, "line 4 has a whole number of thousands of digits"),
+        (HEX, "limits.retries is a whole number beyond ±2^63"),
+    ],
+)
+def test_so_it_is_in_an_endpoint_file(number, said, tmp_path, monkeypatch, capsys) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("e.toml").write_text(
+        f'url = "http://127.0.0.1:1/v1/models/m"\ndimension = 2\n[limits]\nretries = {number}\n[mechanism]\ndistance = "l1"\n'
+    )
+    assert run(["probe", "e.toml", "--budget", "1", "--authorized"]) == 3
+    out, err = capsys.readouterr()
+    assert (out, err.count("\n")) == ("", 1)
+    assert err.startswith("error: e.toml: ")
+    assert said in err

@@ -20,6 +20,7 @@ from overexplain.cli.main import run
 from overexplain.extraction.extract import extract
 from overexplain.geometry.hyperplane import Hyperplane
 from overexplain.geometry.mechanism import Mechanism
+from overexplain.log.store import file
 from overexplain.log.store.run import Run
 from overexplain.models.load import load_model
 from overexplain.oracles.exact import ModelOracle
@@ -158,10 +159,10 @@ def test_the_true_model_is_compared_by_the_names_of_its_features(capsys) -> None
         found = probed(capsys, "--budget", "6", "--model", "truth.json", "--run", "run.sqlite")
         assert found["compared"]["angle_error"] < 1e-9
         assert found["compared"]["offset_error"] < 1e-9
-        assert run(["probe", "--resume", "run.sqlite", "--json", "--model", "truth.json"]) == 0
+        assert run(["probe", "--resume", "run.sqlite", "--authorized", "--json", "--model", "truth.json"]) == 0
         assert json.loads(capsys.readouterr().out)["compared"]["angle_error"] < 1e-9
         truth_file(None, PLANE.normal)
-        assert run(["probe", "--resume", "run.sqlite", "--json", "--model", "truth.json"]) == 0
+        assert run(["probe", "--resume", "run.sqlite", "--authorized", "--json", "--model", "truth.json"]) == 0
         assert json.loads(capsys.readouterr().out)["compared"]["angle_error"] < 1e-9
 
 
@@ -181,7 +182,7 @@ def test_another_model_is_refused_before_anything_is_sent(features, said, capsys
         assert not Path("run.sqlite").exists()
         assert run(["probe", "endpoint.toml", "--budget", "2", "--run", "run.sqlite"]) == 6
         before = service.counts.requests
-        options = ["--resume", "run.sqlite", "--budget", "6", "--model", "truth.json"]
+        options = ["--resume", "run.sqlite", "--authorized", "--budget", "6", "--model", "truth.json"]
         capsys.readouterr()
         assert run(["probe", *options]) == 3
         assert said in capsys.readouterr().err
@@ -257,7 +258,7 @@ def test_a_finished_run_is_told_again_without_a_request(capsys) -> None:
     with endpoint(ModelOracle(PLANE, Mechanism("l1"))) as service:
         first = probed(capsys, "--budget", "6", "--run", "run.sqlite")
         before = service.counts.requests
-        assert run(["probe", "--resume", "run.sqlite", "--json"]) == 0
+        assert run(["probe", "--resume", "run.sqlite", "--authorized", "--json"]) == 0
         assert service.counts.requests == before
     assert json.loads(capsys.readouterr().out) == first
 
@@ -269,7 +270,7 @@ def test_too_small_a_budget_stops_with_6_and_more_goes_on(capsys) -> None:
         assert service.counts.requests <= 4
         assert "run saved: run.sqlite" in err
         assert "--budget 6" in err
-        assert run(["probe", "--resume", "run.sqlite", "--budget", "6", "--json"]) == 0
+        assert run(["probe", "--resume", "run.sqlite", "--authorized", "--budget", "6", "--json"]) == 0
         found = json.loads(capsys.readouterr().out)
         assert service.counts.requests == 6
     assert plane_of(found).is_equivalent(PLANE, 1e-9)
@@ -286,7 +287,7 @@ def test_a_service_that_does_not_answer_stops_with_5_and_comes_back(capsys) -> N
     assert "no whole reply within 0.2 s" in err
     assert "run saved: run.sqlite (0 answers, 1 of 9 requests spent)" in err
     with served(oracle, features=FEATURES, listener=listener) as service:
-        assert run(["probe", "--resume", "run.sqlite", "--json"]) == 0
+        assert run(["probe", "--resume", "run.sqlite", "--authorized", "--json"]) == 0
         assert service.counts.keys == 9
     assert plane_of(json.loads(capsys.readouterr().out)).is_equivalent(PLANE, 1e-9)
 
@@ -299,6 +300,41 @@ def test_nothing_is_sent_without_authorization(capsys) -> None:
         assert not Path("run.sqlite").exists()
         assert run(["probe", "endpoint.toml", "--budget", "6", "--authorized", "--json"]) == 0
         assert service.counts.requests == 6
+
+
+def test_a_run_from_elsewhere_sends_no_secret_unless_told_to(capsys, monkeypatch) -> None:
+    """What the run says of the owner does not count: first it is said where this user's secret would go."""
+    monkeypatch.setenv("SCORES_TOKEN", "s3cret-0815")
+    header = ("[headers]", 'Authorization = "Bearer ${SCORES_TOKEN}"')
+    with endpoint(ModelOracle(PLANE, Mechanism("l1")), *header) as service:
+        assert run(["probe", "endpoint.toml", "--budget", "1", "--run", "run.sqlite"]) == 6
+        assert (
+            f"asking {service.url}, with the value of SCORES_TOKEN; at most 1 more request" in capsys.readouterr().err
+        )
+        before = service.counts.requests
+        assert run(["probe", "--resume", "run.sqlite", "--budget", "9"]) == 3
+        out, err = capsys.readouterr()
+        assert (out, err.count("\n"), service.counts.requests) == ("", 1, before)
+        assert f"{service.url}, with the value of SCORES_TOKEN" in err
+        assert "--authorized" in err
+        assert "s3cret" not in err
+        assert Run.read("run.sqlite").budget == 1
+        assert run(["probe", "--resume", "run.sqlite", "--budget", "9", "--authorized"]) == 0
+        assert capsys.readouterr().err.startswith(f"asking {service.url}, with the value of SCORES_TOKEN; at most")
+
+
+def test_a_disk_that_is_full_from_the_start_leaves_nothing_to_go_on_with_and_says_so(capsys, monkeypatch) -> None:
+    def two_pages(connection: Any, prepare: Any = file._for_writing) -> None:
+        prepare(connection)
+        connection.execute("PRAGMA max_page_count = 2")
+
+    monkeypatch.setattr(file, "_for_writing", two_pages)
+    with endpoint(ModelOracle(PLANE, Mechanism("l1"))) as service:
+        assert run(["probe", "endpoint.toml", "--budget", "6", "--run", "run.sqlite"]) == 3
+        assert service.counts.requests == 0
+    full = "the disk is full; nothing was stored or sent, and no file is left; start again when there is room"
+    assert capsys.readouterr() == ("", f"error: run.sqlite: {full}\n")
+    assert [path.name for path in Path().iterdir()] == ["endpoint.toml"]
 
 
 def test_a_dry_run_says_what_it_costs_and_sends_nothing(capsys) -> None:
@@ -417,6 +453,6 @@ def test_ctrl_c_and_sigterm_save_what_came(stop, capsys) -> None:
         assert "run saved: run.sqlite" in err
         answered = Run.read("run.sqlite").answered
         assert answered >= 1
-        assert run(["probe", "--resume", "run.sqlite", "--rate", "1000/s", "--json"]) == 0
+        assert run(["probe", "--resume", "run.sqlite", "--authorized", "--rate", "1000/s", "--json"]) == 0
         assert service.counts.keys <= 9
     assert plane_of(json.loads(capsys.readouterr().out)).is_equivalent(PLANE, 1e-9)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
@@ -9,6 +10,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 import tomllib
 import urllib.request
 from collections.abc import Iterator
@@ -55,6 +57,7 @@ def serving(*options: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
     command = [sys.executable, "-m", "overexplain", "serve", "model.json", "--port", "0", *options]
     surroundings = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    pipes["preexec_fn"] = lambda: signal.signal(signal.SIGHUP, signal.SIG_DFL)  # nohup lets the tests ignore it
     with subprocess.Popen(command, env=surroundings, **pipes) as process:
         watchdog = threading.Timer(120, process.kill)
         watchdog.start()
@@ -70,12 +73,12 @@ def serving(*options: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
 
 
 def post(url: str, body: Any) -> Any:
-    request = urllib.request.Request(url, json.dumps(body).encode())
+    request = urllib.request.Request(url, json.dumps(body).encode(), {"Content-Type": "application/json"})
     with urllib.request.urlopen(request, timeout=60) as reply:
         return json.load(reply)
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_it_answers_until_it_is_told_to_stop_and_says_how_much(number: signal.Signals, folder: Path) -> None:
     options = ["--distance", "linf", "--ties", "random", "--robustness", "l2", "--radius", "0.1", "--secret-radius"]
     options += ["--round", "3", "--seed", "7", "--name", "loans", "--log", "answers.jsonl", "--endpoint", "e.toml"]
@@ -104,6 +107,36 @@ def test_it_answers_until_it_is_told_to_stop_and_says_how_much(number: signal.Si
     assert np.array_equal(log.points, np.vstack([POINTS, POINTS]))
     assert np.array_equal(log.explanations[6:], explanations)
     assert log.mechanism == terms
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_request_of_many_instances_does_not_hold_up_its_end(number: signal.Signals, folder: Path) -> None:
+    """Asked again and again by several at once, with slow answers: it stops at once and without a word too many."""
+    Path("rows.csv").write_text(
+        "\n".join([",".join(["age", "income", "x"]), *(f"{i},{i % 7},{i % 3}" for i in range(50))])
+    )
+    model = {"features": ["age", "income", "x"], "coefficients": [0.5, -0.5, 0.5], "intercept": -1.2}
+    Path("model.json").write_text(json.dumps(model))
+    with serving("--imitate", "wachter", "--data", "rows.csv", "--log", "answers.jsonl") as (process, ready):
+        url = ready.split()[3] + "/v1/models/model:explain"
+        body = {"instances": [[float(i % 50), 1.0, 2.0] for i in range(1000)]}
+
+        def ask() -> None:
+            with contextlib.suppress(OSError):  # refused, or cut off
+                post(url, body)
+
+        clients = [threading.Thread(target=ask, daemon=True) for _ in range(4)]
+        for client in clients:
+            client.start()
+        time.sleep(1.0)
+        begin = time.monotonic()
+        process.send_signal(number)
+        out, err = process.communicate(timeout=120)
+        assert time.monotonic() - begin < 5
+        for client in clients:
+            client.join(60)
+    assert (process.returncode, err) == (0, "")
+    assert out.startswith("stopped; gave 0 labels and ")
 
 
 def test_a_killed_service_has_logged_every_answer_it_gave(folder: Path) -> None:
@@ -142,7 +175,7 @@ def test_wrong_usage_is_one_line(options: list[str], said: str, folder: Path, ca
         (["--host", "example.org"], "no loopback address"),
         (["--name", "a/b", "--endpoint", "e.toml"], "a model's name"),
         (["--endpoint", "model.json"], "was not written by serve"),
-        (["--endpoint", "."], "Is a directory"),
+        (["--endpoint", "."], "not a regular file"),
         (["--endpoint", "nowhere/e.toml"], "there is no folder"),
         (["--log", "model.json"], "cannot write the log model.json: File exists"),
         (["--degrade", "polished:2"], "unknown"),

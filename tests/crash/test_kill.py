@@ -1,4 +1,4 @@
-"""kill -9, at every step and at random moments: no acknowledged answer is lost, no budget exceeded, and the end is the same."""
+"""kill -9, at every step, it and SIGTERM at random moments: no acknowledged answer is lost, no budget exceeded, the same end."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import json
 import os
 import random
 import shutil
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -89,7 +90,7 @@ class Probing:
         if not again:
             for path in self.folder.glob("run.sqlite*"):
                 path.unlink()  # killed while it was made: nothing was asked yet
-        arguments = ["probe", *(["--resume", "run.sqlite"] if again else options), "--json"]
+        arguments = ["probe", *(["--resume", "run.sqlite", "--authorized"] if again else options), "--json"]
         (self.folder / "output").unlink(missing_ok=True)
         done = self.zygote.command(
             arguments=arguments, folder=str(self.folder), output="output", acknowledged="acknowledged", **death
@@ -198,6 +199,33 @@ def test_killed_at_random_moments(idempotent, tmp_path, zygote, service, uninter
         while code is None:
             code = probing.go(seconds=draw.uniform(0.0, 0.1)) if probing.kills < 12 else probing.go()
         kills += probing.kills
+        assert code in ((0,) if idempotent else (0, 6))
+        if code == 0:
+            assert {name: probing.said[name] for name in RESULT} == {name: uninterrupted[name] for name in RESULT}
+        if idempotent:
+            assert probing.counted == QUESTIONS
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize("idempotent", [True, False], ids=["idempotent", "not idempotent"])
+def test_told_to_stop_at_random_moments(idempotent, number, tmp_path, zygote, service, uninterrupted) -> None:
+    """As above, but it may tidy up: one line says what is saved, none is a traceback, and nothing unfinished lies about."""
+    draw = random.Random(None if "SOAK" in os.environ else f"{idempotent} {number}")
+    stops = runs = 0
+    while stops < RANDOM_KILLS // 2:
+        runs += 1
+        probing = Probing(tmp_path / str(runs), zygote, service, QUESTIONS + 3 * (not idempotent), idempotent)
+        code = None
+        while code is None:
+            soon = {"seconds": draw.uniform(0.0, 0.1), "signal": number} if probing.kills < 12 else {}
+            code = probing.go(**soon)
+            output = probing.folder / "output"
+            said = output.read_text() if output.exists() else ""
+            assert "Traceback" not in said
+            if code is None and "asking http" in said:
+                assert said.splitlines()[-1] == "interrupted"
+                assert not list(probing.folder.glob("*-wal"))
+        stops += probing.kills
         assert code in ((0,) if idempotent else (0, 6))
         if code == 0:
             assert {name: probing.said[name] for name in RESULT} == {name: uninterrupted[name] for name in RESULT}

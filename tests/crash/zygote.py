@@ -97,12 +97,12 @@ def main() -> None:
             child(order)
         if order.get("seconds") is not None:
             time.sleep(order["seconds"])
-            os.kill(process, signal.SIGKILL)
+            os.kill(process, order.get("signal", signal.SIGKILL))
         _, status = os.waitpid(process, 0)
-        killed = os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGKILL
-        sys.stdout.write(
-            json.dumps({"killed": killed, "code": None if killed else os.waitstatus_to_exitcode(status)}) + "\n"
-        )
+        code = os.waitstatus_to_exitcode(status)
+        # Told to stop, it says 130; so early that nobody listens yet, the signal itself ends it.
+        killed = code == -order.get("signal", signal.SIGKILL) or (code == 130 and "signal" in order)
+        sys.stdout.write(json.dumps({"killed": killed, "code": None if killed else code}) + "\n")
         sys.stdout.flush()
 
 

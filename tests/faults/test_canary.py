@@ -153,7 +153,9 @@ def proxy(service, tmp_path, monkeypatch) -> Iterator[FaultProxy]:
 def probe(capsys: Any, *options: str) -> tuple[int, str, str]:
     """A command line, after which the secret is nowhere."""
     begin = ["endpoint.toml", "--budget", "9", "--run", "run.sqlite", "--no-confirm"]
-    code = run(["probe", *(["--resume", "run.sqlite"] if Path("run.sqlite").exists() else begin), *options])
+    code = run(
+        ["probe", *(["--resume", "run.sqlite", "--authorized"] if Path("run.sqlite").exists() else begin), *options]
+    )
     out, err = capsys.readouterr()
     assert leaks(out.encode() + err.encode() + everything()) == [], ascii(err)
     assert "Traceback" not in err

@@ -84,7 +84,7 @@ class Probing:
 
     def arguments(self, *options: str) -> list[str]:
         begin = ["endpoint.toml", "--budget", str(self.budget), "--run", "run.sqlite", self.confirm]
-        given = ["--resume", "run.sqlite"] if self.begun else begin
+        given = ["--resume", "run.sqlite", "--authorized"] if self.begun else begin
         self.begun = True
         return ["probe", *given, "--json", *options]
 

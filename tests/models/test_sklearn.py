@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from inspect import signature
 from typing import Any
 
 import numpy as np
@@ -41,11 +42,12 @@ from overexplain.errors import InvalidInput, NotFinite, UnsupportedModel, ZeroNo
 from overexplain.models.linear import LinearModel
 from overexplain.models.sklearn import from_sklearn
 
+# What scikit-learn 1.8 and newer warn about unless it is said; older ones do not know it.
+CV = {"l1_ratios": (0,), "use_legacy_attributes": False}
+CV = CV if "use_legacy_attributes" in signature(LogisticRegressionCV).parameters else {}
 CLASSIFIERS = {
     "logistic": LogisticRegression(max_iter=20_000),
-    "logistic-cv": LogisticRegressionCV(
-        Cs=2, cv=2, max_iter=20_000, scoring="accuracy", l1_ratios=(0,), use_legacy_attributes=False
-    ),
+    "logistic-cv": LogisticRegressionCV(Cs=2, cv=2, max_iter=20_000, scoring="accuracy", **CV),
     "linear-svc": LinearSVC(dual=False, max_iter=20_000),
     "svc": SVC(kernel="linear"),
     "sgd-hinge": SGDClassifier(random_state=0, max_iter=5_000),

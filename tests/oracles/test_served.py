@@ -59,7 +59,8 @@ class Client:
 
     def send(self, method: str, path: str, body: Any = None, **headers: str) -> tuple[int, Any]:
         raw = body if body is None or isinstance(body, bytes) else json.dumps(body).encode()
-        named = {name.replace("_", "-"): value for name, value in headers.items()}
+        named = {} if raw is None else {"Content-Type": "application/json"}
+        named |= {name.replace("_", "-"): value for name, value in headers.items()}
         self.connection.request(method, path, raw, named)
         response = self.connection.getresponse()
         text = response.read()
@@ -284,7 +285,10 @@ def test_a_client_that_leaves_in_the_middle_harms_nobody(service, client, caplog
     before = service.counts.requests
     host, _, port = service.url.removeprefix("http://").partition(":")
     with socket.create_connection((host, int(port)), timeout=60) as half:
-        half.sendall(b"POST /v1/models/loans:predict HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n{")
+        half.sendall(
+            b"POST /v1/models/loans:predict HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+            b"Content-Length: 100\r\n\r\n{"
+        )
     for _ in range(1000):
         if service.counts.requests == before + 1:
             break
@@ -292,6 +296,92 @@ def test_a_client_that_leaves_in_the_middle_harms_nobody(service, client, caplog
     assert service.counts.requests == before + 1
     assert client.predict({"instances": [ROW]})[0] == 200
     assert not caplog.records
+
+
+@pytest.mark.parametrize(
+    "kind", ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x", ""]
+)
+def test_what_a_page_of_another_site_can_send_unasked_is_refused(kind, client) -> None:
+    before = client.counts().classify
+    status, reply = client.predict({"instances": [ROW]}, Content_Type=kind)
+    assert (status, client.counts().classify) == (415, before)
+    assert "Content-Type: application/json" in reply["error"]
+    assert client.predict({"instances": [ROW]}, Content_Type="Application/JSON; charset=utf-8")[0] == 200
+
+
+@pytest.mark.parametrize(
+    "host", ["evil.example", "evil.example:80", "127.0.0.1.evil.example", "10.0.0.1", "[::2]:1", "", "x[::1]"]
+)
+def test_a_name_that_was_made_to_lead_here_reads_nothing(host, client) -> None:
+    before = client.counts().requests
+    for method, path, body in (
+        ("GET", "/v2/models/loans", None),
+        ("POST", "/v1/models/loans:predict", {"instances": [ROW]}),
+    ):
+        status, reply = client.send(method, path, body, Host=host)
+        assert status == 421
+        assert reply == {"error": f"the host {host!r} is not this machine; ask for 127.0.0.1, [::1] or localhost"}
+    assert client.counts().requests == before
+
+
+@pytest.mark.parametrize("host", ["localhost", "LOCALHOST:1", "127.0.0.1", "127.8.9.1:80", "[::1]", "[::1]:8099"])
+def test_every_name_of_this_machine_is_answered(host, client) -> None:
+    assert client.send("GET", "/v2/health/live", Host=host)[0] == 200
+
+
+def test_too_many_instances_are_refused_before_any_is_answered(client) -> None:
+    before = client.counts()
+    tensor = {"name": "x", "shape": [1001, 3], "datatype": "FP64", "data": [1.0] * 3003}
+    for status, reply in (client.predict({"instances": [ROW] * 1001}), client.infer({"inputs": [tensor]})):
+        assert status == 413
+        assert reply == {"error": "1,001 instances, but a request may have 1,000; send fewer at a time"}
+    assert client.counts().classify == before.classify
+    assert client.predict({"instances": [ROW] * 1000})[0] == 200
+
+
+def test_a_body_that_does_not_come_is_not_waited_for(service, client, caplog, monkeypatch) -> None:
+    monkeypatch.setattr("overexplain.oracles.served.app.BODY_SECONDS", 0.3)
+    host, _, port = service.url.removeprefix("http://").partition(":")
+    with socket.create_connection((host, int(port)), timeout=30) as slow:
+        slow.sendall(
+            b"POST /v1/models/loans:predict HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+            b"Content-Length: 100\r\n\r\n{"
+        )
+        begin = time.monotonic()
+        reply = b"".join(iter(lambda: slow.recv(4096), b""))  # to the end: the connection is closed
+        assert 0.2 < time.monotonic() - begin < 20
+    assert reply.startswith(b"HTTP/1.1 408 ")
+    assert b"the body did not come within 0.3 seconds" in reply
+    assert client.predict({"instances": [ROW]})[0] == 200
+    assert not caplog.records
+
+
+class Slow:
+    """An oracle that takes a tenth of a second for each label."""
+
+    dimension, mechanism, explain = 3, None, None
+
+    def classify(self, x: Any) -> int:
+        time.sleep(0.1)
+        return 1
+
+
+def test_nobody_who_only_looks_waits_for_answers() -> None:
+    with (
+        served(Slow(), name="loans") as service, Client(service) as busy, Client(service) as third, Client(service) as other,
+    ):  # fmt: skip
+        asking = threading.Thread(target=busy.predict, args=({"instances": [ROW] * 20},))
+        asking.start()
+        time.sleep(0.3)
+        begin = time.monotonic()
+        waiting = threading.Thread(target=third.predict, args=({"instances": [ROW]},))
+        waiting.start()
+        time.sleep(0.1)
+        assert other.send("GET", "/v2/health/live")[0] == 200
+        assert time.monotonic() - begin < 1.0
+        assert asking.is_alive()
+        asking.join()
+        waiting.join()
 
 
 def test_verbs_that_are_not_offered_are_not_implemented() -> None:

@@ -15,7 +15,7 @@ from overexplain.cli.options import SECRET, read_radius, read_slack
 Work = Callable[[], int | None]
 """What a command line asks for; it gives back the exit code, if that is not 0."""
 
-Seed = Annotated[int, Option(min=0, max=2**32 - 1, help="Makes the output reproducible.")]
+Seed = Annotated[int, Option("--seed", min=0, max=2**32 - 1, help="Makes the output reproducible.")]
 AsJson = Annotated[bool, Option("--json", help="Print one JSON object and nothing else.")]
 FORMATS = ".jsonl, .csv, .parquet, .json (DiCE) or .sqlite (a run)"
 LogFile = Annotated[Path, typer.Argument(metavar="LOG", help=f"What a service was asked, and what it said: {FORMATS}.")]
@@ -29,48 +29,64 @@ Mapped = Annotated[
     ),
 ]
 Distance = Annotated[
-    str | None, Option(metavar="NORM", help="What explanations minimise, where the log does not say: l1, l2, ...")
+    str | None,
+    Option("--distance", metavar="NORM", help="What explanations minimise, where the log does not say: l1, l2, ..."),
 ]
-Tolerance = Annotated[float | None, Option(help="With --distance: how far off explanations may be.")]
+Tolerance = Annotated[float | None, Option("--tolerance", help="With --distance: how far off explanations may be.")]
 Slack = Annotated[
-    Any, Option(parser=read_slack, metavar="S|any", help="With --distance: too long by a factor up to 1 + S.")
+    Any,
+    Option("--slack", parser=read_slack, metavar="S|any", help="With --distance: too long by a factor up to 1 + S."),
 ]
-Robustness = Annotated[str | None, Option(metavar="NORM", help="With --distance: the ball around robust explanations.")]
+Robustness = Annotated[
+    str | None, Option("--robustness", metavar="NORM", help="With --distance: the ball around robust explanations.")
+]
 Radius = Annotated[
-    Any, Option(parser=read_radius, metavar="R|secret", help="With --distance: the radius of that ball.")
+    Any, Option("--radius", parser=read_radius, metavar="R|secret", help="With --distance: the radius of that ball.")
 ]
-TimeLimit = Annotated[float | None, Option(min=0, metavar="SECONDS", help="Then leave the rest undecided.")]
+TimeLimit = Annotated[
+    float | None, Option("--time-limit", min=0, metavar="SECONDS", help="Then leave the rest undecided.")
+]
 
 
 ServiceDistance = Annotated[
-    str | None, Option(metavar="NORM", help="What the service minimises: l1, l2, linf, or lp:1.5 etc.")
+    str | None, Option("--distance", metavar="NORM", help="What the service minimises: l1, l2, linf, or lp:1.5 etc.")
 ]
-ServiceBall = Annotated[str | None, Option(metavar="NORM", help="Robust service: the ball around an answer.")]
-ServiceRadius = Annotated[float | None, Option(help="Robust service: the radius of that ball.")]
+ServiceBall = Annotated[
+    str | None, Option("--robustness", metavar="NORM", help="Robust service: the ball around an answer.")
+]
+ServiceRadius = Annotated[float | None, Option("--radius", help="Robust service: the radius of that ball.")]
 Imitate = Annotated[
-    str | None, Option(metavar="NAME", help="A service as people run it: solver, wachter, nice, ... (with --data).")
+    str | None,
+    Option("--imitate", metavar="NAME", help="A service as people run it: solver, wachter, nice, ... (with --data)."),
 ]
 Degrade = Annotated[
     list[str] | None,
     Option(
-        metavar="SPEC", help="What is wrong with it: rounded:2, noisy:0.1, one-sided, ... Several are applied in turn."
+        "--degrade",
+        metavar="SPEC",
+        help="What is wrong with it: rounded:2, noisy:0.1, one-sided, ... Several are applied in turn.",
     ),
 ]
 Data = Annotated[
-    Path | None, Option(metavar="ROWS", help="A .csv, .jsonl or .parquet file with rows, by feature name.")
+    Path | None, Option("--data", metavar="ROWS", help="A .csv, .jsonl or .parquet file with rows, by feature name.")
 ]
 
 
 AnyModel = Annotated[
     Path, typer.Argument(metavar="MODEL", help="A coefficient file (.json, .csv), or a .skops or .onnx file.")
 ]
-Threshold = Annotated[float | None, Option(metavar="P", help="Yes from this probability on, not from the model's own.")]
+Threshold = Annotated[
+    float | None, Option("--threshold", metavar="P", help="Yes from this probability on, not from the model's own.")
+]
 AllowPickle = Annotated[
     bool, Option("--allow-pickle", help="Read pickles, too: opening one may run whatever code is in it.")
 ]
-Workers = Annotated[int | None, Option(min=1, metavar="N", help="Share a data set out to N processes (Dask).")]
+Workers = Annotated[
+    int | None, Option("--workers", min=1, metavar="N", help="Share a data set out to N processes (Dask).")
+]
 Scheduler = Annotated[
-    str | None, Option(metavar="tcp://HOST:PORT", help="Share it out to the workers of this Dask scheduler.")
+    str | None,
+    Option("--scheduler", metavar="tcp://HOST:PORT", help="Share it out to the workers of this Dask scheduler."),
 ]
 
 
@@ -115,7 +131,10 @@ class Level(StrEnum):
 
 Robust = Annotated[
     Level,
-    Option(help="How much of robust explanations is used. exact: all, which leaves the fewest points undecided."),
+    Option(
+        "--robust",
+        help="How much of robust explanations is used. exact: all, which leaves the fewest points undecided.",
+    ),
 ]
 
 

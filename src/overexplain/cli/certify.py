@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 from collections import Counter, deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,6 +21,7 @@ from overexplain.errors import InvalidInput, SolverFailed
 from overexplain.geometry.arrays import FloatArray
 from overexplain.knowledge.facts import Robust
 from overexplain.knowledge.verdicts import Verdict
+from overexplain.log.tables.text_cells import safe_cells
 from overexplain.log.terms import without_terms
 from overexplain.report.words import counted
 from overexplain.scale.columns import listed
@@ -110,13 +111,13 @@ def write_verdicts(
         proof_file = _opened(files, proofs)
         key = _kept(points.key)
         if verdict_file is not None:
-            _write_rows(verdict_file, [OWN if key is None else (OWN[0], key, OWN[1])])
+            write_rows(verdict_file, [OWN if key is None else (OWN[0], key, OWN[1])])
         for first, verdicts, keys in _blocks(knowledge, points):
             numbers = range(first, first + len(verdicts))
             if verdict_file is not None:
                 names = [NAMES[code] for code in verdicts.codes.tolist()]
                 columns = (numbers, names) if key is None or keys is None else (numbers, keys, names)
-                _write_rows(verdict_file, zip(*columns, strict=True))
+                write_rows(verdict_file, zip(*columns, strict=True))
             if proof_file is not None:
                 for i, number in enumerate(numbers):
                     if verdicts.codes[i] != Verdict.UNDECIDED:
@@ -153,12 +154,13 @@ def _opened(files: ExitStack, path: Path | None) -> IO[str] | None:
     """A file to write text to, which takes its place when everything has been written."""
     if path is None:
         return None
-    beside = files.enter_context(replacing(path))
-    return files.enter_context(beside.open("x", encoding="utf-8", newline=""))
+    beside = files.enter_context(replacing(path, private=True))
+    return files.enter_context(beside.open("w", encoding="utf-8", newline=""))
 
 
-def _write_rows(file: IO[str], rows: object) -> None:
-    csv.writer(file, lineterminator="\n").writerows(rows)  # type: ignore[arg-type]
+def write_rows(file: IO[str], rows: Iterable[Iterable[object]]) -> None:
+    """Write rows of a CSV file: numbers with every digit, texts such that no spreadsheet takes them for formulas."""
+    csv.writer(file, lineterminator="\n").writerows(map(safe_cells, rows))
 
 
 def _kept(key: str | None) -> str | None:

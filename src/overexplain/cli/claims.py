@@ -6,11 +6,13 @@ import csv
 import hashlib
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
+from io import TextIOWrapper
 from pathlib import Path
 from typing import Protocol, final
 
 import numpy as np
 
+from overexplain._files import open_regular
 from overexplain.cli.points import open_points
 from overexplain.errors import InvalidInput
 from overexplain.geometry.arrays import FloatArray, IntArray
@@ -102,7 +104,7 @@ def read_claims(path: Path) -> Claims:
         return _once(path, *_from_parquet(path))
     rows, codes = array("q"), array("q")
     try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
+        with TextIOWrapper(open_regular(path), encoding="utf-8-sig", newline="") as file:
             for number, row, name in _entries(path, csv.reader(file, strict=True)):
                 if not (row.isascii() and row.isdigit() and len(row) <= MOST_DIGITS):
                     raise InvalidInput(f"{path}, line {number}: row must be a whole number, got {row[:40]!r}")

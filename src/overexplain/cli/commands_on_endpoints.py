@@ -44,16 +44,17 @@ def serve(
     imitate: Imitate = None,
     degrade: Degrade = None,
     data: Data = None,
-    ties: Annotated[Ties, Option(help="Which of several equally near explanations is given.")] = Ties.first,
+    ties: Annotated[Ties, Option("--ties", help="Which of several equally near explanations is given.")] = Ties.first,
     seed: Seed = 0,
-    host: Annotated[str, Option(metavar="ADDRESS", help="A loopback address.")] = "127.0.0.1",
-    port: Annotated[int, Option(min=0, max=65535, help="0: any that is free.")] = 8099,
-    name: Annotated[str, Option(help="What the model is called in the addresses.")] = "model",
+    host: Annotated[str, Option("--host", metavar="ADDRESS", help="A loopback address.")] = "127.0.0.1",
+    port: Annotated[int, Option("--port", min=0, max=65535, help="0: any that is free.")] = 8099,
+    name: Annotated[str, Option("--name", help="What the model is called in the addresses.")] = "model",
     log: Annotated[
-        Path | None, Option(metavar="ANSWERS.jsonl", help="Save every answer here before it is given.")
+        Path | None, Option("--log", metavar="ANSWERS.jsonl", help="Save every answer here before it is given.")
     ] = None,
     endpoint: Annotated[
-        Path | None, Option(metavar="ENDPOINT.toml", help="Write what a client needs to ask this service.")
+        Path | None,
+        Option("--endpoint", metavar="ENDPOINT.toml", help="Write what a client needs to ask this service."),
     ] = None,
     threshold: Threshold = None,
     allow_pickle: AllowPickle = False,
@@ -89,19 +90,25 @@ def probe(
         Path | None, typer.Argument(metavar="ENDPOINT.toml", help="Where the service is and how it is asked.")
     ] = None,
     budget: Annotated[
-        int | None, Option(min=0, help="Send at most so many requests, retries included (under one key: once).")
+        int | None,
+        Option("--budget", min=0, help="Send at most so many requests, retries included (under one key: once)."),
     ] = None,
-    authorized: Annotated[bool, Option("--authorized", help="The owner of the service agreed to this probe.")] = False,
+    authorized: Annotated[
+        bool, Option("--authorized", help="The owner agreed to this probe (with --resume, too).")
+    ] = False,
     resume: Annotated[
-        Path | None, Option(metavar="RUN", help="Go on with this run; what it holds is not asked again.")
+        Path | None, Option("--resume", metavar="RUN", help="Go on with this run; what it holds is not asked again.")
     ] = None,
-    rate: Annotated[str | None, Option(metavar="N/s", help="No faster than this, e.g. 10/s or 30/min.")] = None,
+    rate: Annotated[
+        str | None, Option("--rate", metavar="N/s", help="No faster than this, e.g. 10/s or 30/min.")
+    ] = None,
     accuracy: Annotated[
-        float | None, Option(help="Wanted: of the coefficients (1e-9); of the angle if answers are not exact (1e-6).")
+        float | None,
+        Option("--accuracy", help="Wanted: of the coefficients (1e-9); of the angle if answers are not exact (1e-6)."),
     ] = None,
-    strategy: Annotated[Strategy, Option(metavar="NAME", help="As for extract; auto: the fewest requests.")] = (
-        Strategy.auto
-    ),
+    strategy: Annotated[
+        Strategy, Option("--strategy", metavar="NAME", help="As for extract; auto: the fewest requests.")
+    ] = (Strategy.auto),
     orient: Annotated[bool, Option("--orient/--no-orient", help="Ask one label, to tell Yes from No.")] = True,
     confirm: Annotated[
         bool,
@@ -112,10 +119,10 @@ def probe(
     ] = True,
     seed: Seed = 0,
     run: Annotated[
-        Path | None, Option(metavar="RUN.sqlite", help="Where the run is saved; without it, a new file here.")
+        Path | None, Option("--run", metavar="RUN.sqlite", help="Where the run is saved; without it, a new file here.")
     ] = None,
     model: Annotated[
-        Path | None, Option(metavar="MODEL", help="The true model, to compare the rebuilt one with.")
+        Path | None, Option("--model", metavar="MODEL", help="The true model, to compare the rebuilt one with.")
     ] = None,
     output: Annotated[
         Path | None, Option("--output", "-o", metavar="FOUND.json", help="Save the rebuilt model here.")

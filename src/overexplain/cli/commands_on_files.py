@@ -54,7 +54,7 @@ def check(
     slack: Slack = "0",
     fit: Annotated[bool, Option("--fit/--no-fit", help="See whether any linear model fits.")] = True,
     time_limit: Annotated[
-        float, Option(min=0, metavar="SECONDS", help="For that: then say how many rows were looked at.")
+        float, Option("--time-limit", min=0, metavar="SECONDS", help="For that: then say how many rows were looked at.")
     ] = 60.0,
     as_json: AsJson = False,
 ) -> Work:
@@ -128,7 +128,8 @@ def show(
     log: AnyLog,
     count: Annotated[int | None, Option("-n", min=1, metavar="N", help="Show so many rows (20).")] = None,
     rows: Annotated[
-        Any, Option(parser=read_rows, metavar="FIRST:STOP", help="Show these, counted from 0; one alone in full.")
+        Any,
+        Option("--rows", parser=read_rows, metavar="FIRST:STOP", help="Show these, counted from 0; one alone in full."),
     ] = None,
     mapping: Mapped = None,
     as_json: AsJson = False,

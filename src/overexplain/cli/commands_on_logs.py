@@ -34,23 +34,23 @@ from overexplain.cli.options import read_ranges, read_size
 def monitor(
     log: Annotated[Path, typer.Argument(metavar="LOG", help="What was asked and answered: .jsonl, .csv or .parquet.")],
     by: Annotated[
-        str, Option(metavar="client|none", help="Look at every client apart, or at all together.")
+        str, Option("--by", metavar="client|none", help="Look at every client apart, or at all together.")
     ] = "client",
     mapping: Mapped = None,
-    model: Annotated[Path | None, Option(metavar="MODEL", help="The model itself, for margins.")] = None,
+    model: Annotated[Path | None, Option("--model", metavar="MODEL", help="The model itself, for margins.")] = None,
     reference: Annotated[
-        Path | None, Option(metavar="CASES", help="The decisions that matter; else the log's own.")
+        Path | None, Option("--reference", metavar="CASES", help="The decisions that matter; else the log's own.")
     ] = None,
     distance: Distance = None,
     robustness: Robustness = None,
     radius: Radius = None,
     tolerance: Tolerance = None,
     slack: Slack = "0",
-    detail: Annotated[int, Option(min=0, help="How many clients to look at closely.")] = 20,
-    quota: Annotated[int | None, Option(min=1, help="Raise an alarm for clients that come near it.")] = None,
+    detail: Annotated[int, Option("--detail", min=0, help="How many clients to look at closely.")] = 20,
+    quota: Annotated[int | None, Option("--quota", min=1, help="Raise an alarm for clients that come near it.")] = None,
     fail_on: Annotated[
         list[str] | None,
-        Option(metavar="GATE", help='End with exit code 1 if so: "determined>60%", recoverable, alarm.'),
+        Option("--fail-on", metavar="GATE", help='End with exit code 1 if so: "determined>60%", recoverable, alarm.'),
     ] = None,
     seed: Seed = 0,
     as_json: AsJson = False,
@@ -90,7 +90,8 @@ def certify(
         Option("--output", "-o", metavar="VERDICTS", help="Save the verdicts here: a .csv, or for a folder a folder."),
     ] = None,
     proofs: Annotated[
-        Path | None, Option(metavar="PROOFS", help="Save a proof of every verdict here: a .jsonl, or a folder.")
+        Path | None,
+        Option("--proofs", metavar="PROOFS", help="Save a proof of every verdict here: a .jsonl, or a folder."),
     ] = None,
     workers: Workers = None,
     scheduler: Scheduler = None,
@@ -139,13 +140,14 @@ def certify(
 def draw_map(
     log: LogFile,
     features: Annotated[
-        str | None, Option(metavar="ACROSS,UP", help="The two features to vary, by name or number (from 0).")
+        str | None,
+        Option("--features", metavar="ACROSS,UP", help="The two features to vary, by name or number (from 0)."),
     ] = None,
     at: Annotated[
-        Path | None, Option(metavar="POINT.json", help="Hold the others here, not at the log's medians.")
+        Path | None, Option("--at", metavar="POINT.json", help="Hold the others here, not at the log's medians.")
     ] = None,
     size: Annotated[
-        Any, Option(parser=read_size, metavar="COLSxROWS", help="How fine (61x31; pictures 121x121).")
+        Any, Option("--size", parser=read_size, metavar="COLSxROWS", help="How fine (61x31; pictures 121x121).")
     ] = None,
     ranges: Annotated[
         Any,
@@ -198,13 +200,15 @@ def verify(
         typer.Argument(metavar="LOG", help="What the proofs rest on; not for audit's folder, which has it."),
     ] = None,
     report: Annotated[
-        Path | None, Option(metavar="AUDIT.json", help="Derive this report's determined shares again, from a folder.")
+        Path | None,
+        Option("--report", metavar="AUDIT.json", help="Derive this report's determined shares again, from a folder."),
     ] = None,
     verdicts: Annotated[
-        Path | None, Option(metavar="VERDICTS", help="Every verdict in this file, or folder, must have its proof.")
+        Path | None,
+        Option("--verdicts", metavar="VERDICTS", help="Every verdict in this file, or folder, must have its proof."),
     ] = None,
     points: Annotated[
-        Path | None, Option(metavar="POINTS", help="Every proof must be about the point in its row here.")
+        Path | None, Option("--points", metavar="POINTS", help="Every proof must be about the point in its row here.")
     ] = None,
     mapping: Mapped = None,
     distance: Distance = None,
@@ -213,7 +217,13 @@ def verify(
     tolerance: Tolerance = None,
     slack: Slack = "0",
     assume_tolerance: Annotated[
-        float | None, Option(min=0, metavar="T", help="Accept proofs that put this in place of the log's tolerances.")
+        float | None,
+        Option(
+            "--assume-tolerance",
+            min=0,
+            metavar="T",
+            help="Accept proofs that put this in place of the log's tolerances.",
+        ),
     ] = None,
     as_json: AsJson = False,
 ) -> Work:

@@ -54,21 +54,37 @@ def demo(
 def audit(
     model: AnyModel,
     data: Annotated[
-        Path, Option(metavar="CASES", help="A .csv, .jsonl or .parquet file, or a folder of Parquet; by feature name.")
+        Path,
+        Option(
+            "--data", metavar="CASES", help="A .csv, .jsonl or .parquet file, or a folder of Parquet; by feature name."
+        ),
     ],
     service: Annotated[
         list[str] | None,
-        Option(metavar="SPEC", help='How the service answers: l1, "l1; robust=l2:0.1", ... The first is the main one.'),
+        Option(
+            "--service",
+            metavar="SPEC",
+            help='How the service answers: l1, "l1; robust=l2:0.1", ... The first is the main one.',
+        ),
     ] = None,
     report: Annotated[
-        list[Path] | None, Option(metavar="FILE", help="Write the report here: .html, .md, .json or .xml (JUnit).")
+        list[Path] | None,
+        Option("--report", metavar="FILE", help="Write the report here: .html, .md, .json or .xml (JUnit)."),
     ] = None,
     fail_on: Annotated[
         list[str] | None,
-        Option(metavar="GATE", help='End with exit code 1 if so: "determined@200>60%", "answers-to-extract<20", ...'),
+        Option(
+            "--fail-on",
+            metavar="GATE",
+            help='End with exit code 1 if so: "determined@200>60%", "answers-to-extract<20", ...',
+        ),
     ] = None,
-    policy: Annotated[Path | None, Option(metavar="POLICY.toml", help="Read these options from a file.")] = None,
-    target: Annotated[str | None, Option(metavar="SHARE", help="The share a quota is to keep (50%).")] = None,
+    policy: Annotated[
+        Path | None, Option("--policy", metavar="POLICY.toml", help="Read these options from a file.")
+    ] = None,
+    target: Annotated[
+        str | None, Option("--target", metavar="SHARE", help="The share a quota is to keep (50%).")
+    ] = None,
     standardize: Annotated[
         bool | None, Option("--standardize/--no-standardize", help="Count changes in standard deviations of the data.")
     ] = None,
@@ -78,14 +94,14 @@ def audit(
     defences: Annotated[
         bool | None, Option("--defences/--no-defences", help="Compare ways to defend the main service.")
     ] = None,
-    orders: Annotated[int | None, Option(min=1, help="Random orders of asking (20).")] = None,
-    judged: Annotated[int | None, Option(min=1, help="Unseen cases judged in every order (500).")] = None,
+    orders: Annotated[int | None, Option("--orders", min=1, help="Random orders of asking (20).")] = None,
+    judged: Annotated[int | None, Option("--judged", min=1, help="Unseen cases judged in every order (500).")] = None,
     answers: Annotated[
-        Any, Option(parser=read_numbers, metavar="N,N,...", help="Numbers of answers to look at.")
+        Any, Option("--answers", parser=read_numbers, metavar="N,N,...", help="Numbers of answers to look at.")
     ] = None,
-    maps: Annotated[int | None, Option(min=0, help="Pairs of features to draw (3).")] = None,
+    maps: Annotated[int | None, Option("--maps", min=0, help="Pairs of features to draw (3).")] = None,
     proofs: Annotated[
-        Path | None, Option(metavar="FOLDER", help="Write proofs of the shares here; they contain cases.")
+        Path | None, Option("--proofs", metavar="FOLDER", help="Write proofs of the shares here; they contain cases.")
     ] = None,
     all_cases: Annotated[
         bool, Option("--all-cases", help="Count the determined share of every row, too, however many there are.")
@@ -94,7 +110,9 @@ def audit(
     scheduler: Scheduler = None,
     threshold: Threshold = None,
     allow_pickle: AllowPickle = False,
-    seed: Annotated[int | None, Option(min=0, max=2**32 - 1, help="Makes the output reproducible (0).")] = None,
+    seed: Annotated[
+        int | None, Option("--seed", min=0, max=2**32 - 1, help="Makes the output reproducible (0).")
+    ] = None,
     as_json: AsJson = False,
 ) -> Work:
     """Say what a model's explanations give away.
@@ -168,18 +186,21 @@ def extract(
     strategy: Annotated[
         Strategy,
         Option(
-            metavar="NAME", help="auto: the fewest answers; paper: as published; or cone, points, labels, chain, ..."
+            "--strategy",
+            metavar="NAME",
+            help="auto: the fewest answers; paper: as published; or cone, points, labels, chain, ...",
         ),
     ] = Strategy.auto,
-    ties: Annotated[Ties, Option(help="Which of several equally near explanations is given.")] = Ties.first,
-    budget: Annotated[int | None, Option(min=0, help="Send at most so many questions.")] = None,
+    ties: Annotated[Ties, Option("--ties", help="Which of several equally near explanations is given.")] = Ties.first,
+    budget: Annotated[int | None, Option("--budget", min=0, help="Send at most so many questions.")] = None,
     accuracy: Annotated[
-        float | None, Option(help="Wanted: of the coefficients (1e-9); of the angle if answers are not exact (1e-6).")
+        float | None,
+        Option("--accuracy", help="Wanted: of the coefficients (1e-9); of the angle if answers are not exact (1e-6)."),
     ] = None,
     orient: Annotated[bool, Option("--orient/--no-orient", help="Ask one label, to tell Yes from No.")] = True,
     seed: Seed = 0,
     log: Annotated[
-        Path | None, Option(metavar="RUN.jsonl", help="Save all answers here, also if the run fails.")
+        Path | None, Option("--log", metavar="RUN.jsonl", help="Save all answers here, also if the run fails.")
     ] = None,
     output: Annotated[
         Path | None, Option("--output", "-o", metavar="FOUND.json", help="Save the rebuilt model here.")

@@ -9,10 +9,14 @@
 
 from __future__ import annotations
 
+import _thread
 import os
 import signal
 import sys
-from collections.abc import Sequence
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
 
 from overexplain.errors import (
     BudgetExhausted,
@@ -23,6 +27,7 @@ from overexplain.errors import (
     OverexplainError,
 )
 
+_LIKE_CTRL_C = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
 GATE_FAILED, USAGE, REFUSED, FAILED, INTERRUPTED, UNREAD = 1, 2, 3, 8, 130, 141
 _CODES: tuple[tuple[type[Exception], int], ...] = (
     (InvalidInput, REFUSED),
@@ -37,14 +42,55 @@ _CODES: tuple[tuple[type[Exception], int], ...] = (
 
 def main() -> None:
     """Run the command line and leave with its exit code."""
+    _open_closed_streams()
     code = run(sys.argv[1:])
     if code == INTERRUPTED:
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # whoever presses Ctrl-C twice is told once
     sys.exit(code)
 
 
+def _open_closed_streams() -> None:
+    """Send to nowhere what goes to a stream that a shell closed (`>&-`); else the next file opened would be taken for it."""
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        if getattr(sys, name) is None:
+            nowhere = os.open(os.devnull, os.O_RDWR)  # the lowest number that is free
+            setattr(sys, name, os.fdopen(nowhere, "w" if number else "r", encoding="utf-8"))
+
+
 def run(arguments: Sequence[str]) -> int:
     """The exit code of a command line; what it has to say is on stdout, what went wrong on stderr."""
+    with _interrupted_by_signals():
+        return _run(arguments)
+
+
+@contextmanager
+def _interrupted_by_signals() -> Iterator[None]:
+    """SIGTERM and SIGHUP are Ctrl-C meanwhile, so that no unfinished file stays; who ignores or handles them goes on doing so."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    mine = [number for number in _LIKE_CTRL_C if signal.getsignal(number) == signal.SIG_DFL]
+    for number in mine:
+        signal.signal(number, signal.default_int_handler)
+    before = sys.unraisablehook
+
+    def once_more(lost: Any) -> None:
+        """An interrupt that came while a destructor or a callback ran was dropped there: have it come again."""
+        if lost.exc_type is KeyboardInterrupt:
+            threading.Timer(0.05, _thread.interrupt_main, (signal.SIGTERM,)).start()
+        else:
+            before(lost)
+
+    sys.unraisablehook = once_more
+    try:
+        yield
+    finally:
+        sys.unraisablehook = before
+        for number in mine:
+            signal.signal(number, signal.SIG_DFL)
+
+
+def _run(arguments: Sequence[str]) -> int:
     try:
         # Imported here and not above: from the first moment on, Ctrl-C is met with one line.
         from overexplain.cli.app import parse

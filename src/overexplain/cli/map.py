@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from overexplain._files import replacing
+from overexplain._files import read_regular, replacing
 from overexplain.auditing.determined import robust_use
 from overexplain.auditing.slices import Slice, take_slice
 from overexplain.cli.logs import read_log, refuse_to_overwrite, what_is_known
@@ -119,7 +119,7 @@ def _number(part: str, names: tuple[str, ...]) -> int:
 def _point(path: Path, names: tuple[str, ...], pair: tuple[int, int]) -> FloatArray:
     """Where a file says the other features are held: an object, name: number, or a list of all features' numbers."""
     try:
-        entry = parse_json(path.read_bytes())
+        entry = parse_json(read_regular(path))
     except (json.JSONDecodeError, UnicodeDecodeError):
         raise InvalidInput(f"{path}: not JSON") from None
     except InvalidInput as error:

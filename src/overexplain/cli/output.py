@@ -41,7 +41,7 @@ def write_texts(paths: Iterable[Path], text_of: Callable[[Path], str]) -> None:
     """Write what `text_of` gives for every name; a reader sees the old file or the whole new one."""
     for path in paths:
         text = text_of(path)
-        with replacing(path) as beside, beside.open("x", encoding="utf-8", newline="") as file:
+        with replacing(path) as beside, beside.open("w", encoding="utf-8", newline="") as file:
             file.write(text)
 
 

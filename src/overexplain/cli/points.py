@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
+from overexplain._files import open_regular
 from overexplain.errors import InvalidInput
 from overexplain.geometry.arrays import FloatArray
 from overexplain.models.columns import Column
@@ -63,7 +64,7 @@ def open_points(
         raise InvalidInput(f"{path}: points are read from files whose names end in {', '.join(KINDS)}")
     names = None if features is None else tuple(features)
     raw = raw_columns(columns, names)
-    with path.open("rb") as file:
+    with open_regular(path) as file:
         if kind == ".csv":
             from overexplain.cli.points_csv import read_csv
 
@@ -79,9 +80,7 @@ def open_points(
 
 
 def bytes_read(file: IO[bytes] | io.TextIOWrapper) -> Callable[[], tuple[int, int]]:
-    """How far a file has been read, and its size; (0, 0) for a pipe, which does not know."""
-    if not file.seekable():
-        return lambda: (0, 0)
+    """How far a file has been read, and its size."""
     size = os.fstat(file.fileno()).st_size
 
     def progress() -> tuple[int, int]:

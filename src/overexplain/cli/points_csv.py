@@ -14,6 +14,7 @@ import numpy as np
 from overexplain.cli.points import BLOCK, Block, PointsFile, bytes_read
 from overexplain.errors import DimensionMismatch, InvalidInput, NotFinite
 from overexplain.log.rows import number_of
+from overexplain.log.tables.text_cells import without_apostrophe
 from overexplain.models.columns import Column
 from overexplain.scale.columns import Columns, Raw, matched
 
@@ -36,16 +37,28 @@ def read_csv(
         raise InvalidInput(f"{path}, line {max(1, len(read))}: {_reason(error)}") from None
     if first is None:
         raise InvalidInput(f"{path} is empty; its first line must name the columns")
-    if raw is not None and raw.are_in(stripped := [name.strip() for name in first]):
-        columns = matched(stripped, raw.names, dimension, path)
+    if raw is not None and raw.are_in(called := _called(first, raw.names)):
+        columns = matched(called, raw.names, dimension, path)
         return PointsFile(columns.extras, _raw_blocks(file, columns, raw, path, len(read)), bytes_read(file))
-    names = first if features is None else [name if name in features else name.strip() for name in first]
+    names = first if features is None else _called(first, features)
     columns = matched(names, features, dimension, path, _hint(first))
     lines: Iterator[str] = file
     if features is None and any(_number(cell) is not None for cell in first):
         lines, read = chain(read, file), []
     unmatched = tuple(first) if features is None and read else ()
     return PointsFile(columns.extras, _blocks(lines, columns, path, len(read)), bytes_read(file), unmatched)
+
+
+def _called(given: list[str], known: tuple[str, ...]) -> list[str]:
+    """What columns are called: as it stands there if that is known, else without blanks, and the apostrophe before a formula."""
+    names = frozenset(known)
+
+    def called(name: str) -> str:
+        plain = name.strip()
+        bare = without_apostrophe(plain)
+        return name if name in names else bare if bare in names else plain
+
+    return [called(name) for name in given]
 
 
 def _blocks(lines: Iterator[str], columns: Columns, path: str, before: int) -> Iterator[Block]:

@@ -13,7 +13,6 @@ Every entry has the name of an option of `overexplain audit` and of an argument 
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
 from difflib import get_close_matches
@@ -21,9 +20,9 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+from overexplain._toml import read_toml
 from overexplain.errors import InvalidInput
 
-LARGEST_FILE = 1 << 20
 MOST_SEED = 2**32 - 1
 
 
@@ -73,19 +72,7 @@ class Policy:
 
 def read_policy(path: Path) -> Policy:
     """The policy in a TOML file; InvalidInput says which entry cannot be used, and why."""
-    with path.open("rb") as file:
-        text = file.read(LARGEST_FILE + 1)
-    if len(text) > LARGEST_FILE:
-        raise InvalidInput(f"{path} is larger than {LARGEST_FILE:,} bytes, which no policy is")
-    try:
-        entries = tomllib.loads(text.decode("utf-8"))
-    except UnicodeDecodeError as error:
-        raise InvalidInput(f"{path} is not UTF-8 text (byte {error.start}); a policy is a TOML file") from None
-    except tomllib.TOMLDecodeError as error:
-        raise InvalidInput(f"{path} is not TOML: {error}") from None
-    except RecursionError:
-        raise InvalidInput(f"{path} is nested too deeply to be a policy") from None
-    return as_policy(entries, str(path))
+    return as_policy(read_toml(path, "policy"), str(path))
 
 
 def as_policy(entries: Mapping[str, Any], where: str = "policy") -> Policy:

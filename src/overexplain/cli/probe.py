@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import signal
 import sys
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -119,6 +117,11 @@ def _resume(request: Request, path: Path, truth: LinearModel | None) -> None:
             if request.dry_run:
                 _show_plan(request, oracle, plan, run)
                 return
+            if not request.authorized:  # what the file says does not count: it may have been made by anyone
+                raise InvalidInput(
+                    f"{path}: nothing was sent. It would go to {oracle.destination}; state that the owner agreed, by "
+                    "--authorized (docs/responsible-use.md)"
+                )
             if request.budget is not None:
                 run.allow(request.budget)
             if run.unanswered:
@@ -128,34 +131,20 @@ def _resume(request: Request, path: Path, truth: LinearModel | None) -> None:
 
 
 def _ask(request: Request, oracle: HttpOracle, run: Run, plan: Plan, path: Path, truth: Hyperplane | None) -> None:
-    say(f"asking {oracle.host}, at most {counted(run.left, 'more request')}; saved as it goes: {path}")
+    say(f"asking {oracle.destination}; at most {counted(run.left, 'more request')}; saved as it goes: {path}")
     if request.debug:
         oracle.on_event = lambda line: say(f"debug: {line}")
-    with _interrupted_by_sigterm():
-        try:
-            with _live(run, enabled=not request.debug) as watch:
-                probed = probe(oracle, run, plan, watch)
-        except BaseException as end:
-            more = " --budget N" if isinstance(end, BudgetExhausted) else ""
-            say(
-                f"run saved: {path} ({counted(run.answered, 'answer')}, {run.spent:,} of "
-                f"{counted(run.budget, 'request')} spent); go on with: overexplain probe --resume {path}{more}"
-            )
-            raise
-    _show(request, probed, run, path, truth)
-
-
-@contextmanager
-def _interrupted_by_sigterm() -> Iterator[None]:
-    """SIGTERM is Ctrl-C meanwhile; whoever ignores it or handles it otherwise goes on doing so."""
-    mine = threading.current_thread() is threading.main_thread() and signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
-    if mine:
-        signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
-        yield
-    finally:
-        if mine:
-            signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        with _live(run, enabled=not request.debug) as watch:
+            probed = probe(oracle, run, plan, watch)
+    except BaseException as end:
+        more = " --budget N" if isinstance(end, BudgetExhausted) else ""
+        say(
+            f"run saved: {path} ({counted(run.answered, 'answer')}, {run.spent:,} of "
+            f"{counted(run.budget, 'request')} spent); go on with: overexplain probe --resume {path} --authorized{more}"
+        )
+        raise
+    _show(request, probed, run, path, truth)
 
 
 def _show(request: Request, probed: Probed, run: Run, path: Path, truth: Hyperplane | None) -> None:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from overexplain._files import replacing
 from overexplain.auditing.audit_report import AuditReport
 from overexplain.auditing.determining.evidence import Evidence
-from overexplain.cli.certify import write_verdicts
+from overexplain.cli.certify import write_rows, write_verdicts
 from overexplain.cli.points import open_points
 from overexplain.errors import InvalidInput
 from overexplain.knowledge.engine import Knowledge
@@ -62,10 +62,9 @@ def write_evidence(folder: Path, kept: Sequence[Evidence], report: AuditReport) 
         files = Files(folder, evidence.service, evidence.answers)
         evidence.log.save(files.log)
         names = report.subject.features
-        with files.points.open("x", encoding="utf-8", newline="") as file:
-            writer = csv.writer(file, lineterminator="\n")
-            writer.writerow(names)
-            writer.writerows([repr(value) for value in row] for row in evidence.judged.tolist())
+        with replacing(files.points, private=True) as beside, beside.open("w", encoding="utf-8", newline="") as file:
+            write_rows(file, [names])
+            write_rows(file, evidence.judged.tolist())
         with open_points(files.points, evidence.log.features, len(names)) as points:
             write_verdicts(Knowledge(evidence.log), points, files.verdicts, files.proofs)
     (folder / REPORT).write_text(report.to_json() + "\n", encoding="utf-8")

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import typer
 
-from overexplain._files import replacing
+from overexplain._files import open_regular, replacing
 from overexplain.cli.loading import load_yes_or_no
 from overexplain.cli.output import version
 from overexplain.cli.services import read_rows
@@ -76,7 +76,7 @@ def _refuse_to_overwrite(path: Path | None) -> None:
     if path is None or not path.exists():
         return
     try:
-        with path.open("rb") as file:
+        with open_regular(path) as file:
             own = file.read(len(FIRST_LINE)) == FIRST_LINE.encode()
     except OSError as error:
         raise InvalidInput(f"{path}: {error.strerror or error}") from None

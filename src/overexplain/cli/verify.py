@@ -11,6 +11,7 @@ from typing import IO, Any
 
 import typer
 
+from overexplain._files import open_regular
 from overexplain.cli.claims import Claimed, Claims, Fingerprints, read_claims
 from overexplain.cli.log_files import load_log, under_terms
 from overexplain.cli.output import bar, print_json
@@ -96,7 +97,7 @@ def check(request: Request) -> tuple[Bench, int]:
 def read_proofs(bench: Bench, path: Path) -> None:
     """Have the bench take every proof in a file."""
     outcome = bench.outcome
-    with path.open("rb") as file, bar("verifying") as show:
+    with open_regular(path) as file, bar("verifying") as show:
         size = path.stat().st_size
         for number, line in _lines(file):
             outcome.proofs += 1
@@ -105,7 +106,7 @@ def read_proofs(bench: Bench, path: Path) -> None:
             except CertificateInvalid as error:
                 outcome.fail(number, str(error))
             if outcome.proofs % SIGN_OF_LIFE == 0:
-                show(f"verifying, {outcome.proofs:,} proofs done", file.tell() if file.seekable() else 0, size)
+                show(f"verifying, {outcome.proofs:,} proofs done", file.tell(), size)
 
 
 class Bench:

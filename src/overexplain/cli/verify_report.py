@@ -9,6 +9,7 @@ from pathlib import Path
 
 import typer
 
+from overexplain._files import read_regular
 from overexplain.auditing.audit_report import AuditReport
 from overexplain.auditing.determining.evidence import figures_to_prove
 from overexplain.cli.output import print_json
@@ -76,7 +77,7 @@ def run_verify_report(folder: Path, path: Path | None, as_json: bool) -> None:
 def read_report(path: Path) -> AuditReport:
     """The report in a JSON file."""
     try:
-        return AuditReport.from_json(path.read_bytes())
+        return AuditReport.from_json(read_regular(path))
     except InvalidInput as error:
         raise InvalidInput(f"{path}: {error}") from None
 

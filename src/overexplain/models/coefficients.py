@@ -138,7 +138,7 @@ def write_entries(entries: Mapping[str, Any], path: str | os.PathLike[str]) -> N
         raise InvalidInput(f"{path}: a model is saved as coefficient JSON; give the file a name that ends in .json")
     text = json.dumps(entries, indent=2, allow_nan=False) + "\n"
     try:
-        with replacing(path) as beside, beside.open("x", encoding="utf-8") as file:
+        with replacing(path) as beside, beside.open("w", encoding="utf-8") as file:
             file.write(text)
             file.flush()
             os.fsync(file.fileno())

@@ -11,12 +11,12 @@ import lzma
 import os
 import pickletools
 import re
-import stat
 import zlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, BinaryIO, Final, Literal
 
+from overexplain import _files
 from overexplain.errors import InvalidInput
 from overexplain.models.sandbox_zip import BadArchive, entry_head, open_archive
 
@@ -46,20 +46,11 @@ def shown(path: str | os.PathLike[str]) -> str:
 def open_regular(path: str | os.PathLike[str]) -> BinaryIO:
     """The file, open for reading; pipes, devices and folders are refused, and waiting for them as well."""
     try:
-        if not stat.S_ISREG(Path(path).stat().st_mode):  # before opening: a device may act on being opened
-            raise InvalidInput(f"{shown(path)}: not a regular file (a folder, a pipe or a device); give a model file")
-        # A pipe put there since then must not make open() wait.
-        descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
-    except InvalidInput:
-        raise
+        return _files.open_regular(path)
     except (OSError, ValueError) as error:  # ValueError: a NUL in the name
-        reason = getattr(error, "strerror", None) or error
-        raise InvalidInput(f"{shown(path)}: the model file cannot be read ({reason}); check the path") from error
-    file = os.fdopen(descriptor, "rb")
-    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-        file.close()
-        raise InvalidInput(f"{shown(path)}: not a regular file (a folder, a pipe or a device); give a model file")
-    return file
+        raise InvalidInput(
+            f"{shown(path)}: the model file cannot be read ({_files.reason(error)}); check the path"
+        ) from error
 
 
 def first_bytes(path: str | os.PathLike[str]) -> bytes:

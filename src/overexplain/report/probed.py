@@ -50,7 +50,7 @@ def print_plan(prediction: Prediction, oracle: Any, budget: int | None, run: Run
     confirmed = f", {spent.confirmation:,} more to confirm" if spent.confirmation else ""
     lines = [
         ("service", _service(oracle.mechanism)),
-        ("asked at", oracle.host),
+        ("asked at", oracle.destination),
         ("features", f"{oracle.dimension:,}"),
         ("way", prediction.way),
         ("predicted", f"{cost} ({'a theorem' if prediction.proved else 'an estimate'}){confirmed}"),

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from overexplain._files import open_regular
 from overexplain.errors import InvalidInput, NotFinite
 from overexplain.geometry.arrays import FloatArray
 from overexplain.log.tables.parquet_tables import in_float64
@@ -34,6 +35,8 @@ def opened(source: Any, path: str | Path) -> Any:
     """The Parquet file in `source` (a path or an open file), read piece by piece."""
     arrow, parquet = modules(path)
     try:
+        if isinstance(source, str | Path):
+            open_regular(source).close()  # Arrow would wait for whoever writes to a pipe
         return parquet.ParquetFile(source, buffer_size=BUFFER, pre_buffer=False)
     except (arrow.ArrowException, OSError) as error:
         if getattr(error, "errno", None):
@@ -51,7 +54,7 @@ def footer_digest(path: Path) -> str:
 
     A file that is written again with other values has, as a rule, another one; it takes no more than the end of the file to see.
     """
-    with path.open("rb") as file:
+    with open_regular(path) as file:
         size = file.seek(0, 2)
         file.seek(max(0, size - TAIL))
         tail = file.read(TAIL)

@@ -153,7 +153,7 @@ def _verdict_file(job: Job, part: Part) -> Iterator[Callable[[Block, Verdicts], 
     """Writes blocks of verdicts, as columns `row`, the key if there is one, `verdict`."""
     arrow, parquet = modules(job.dataset.path)
     names = arrow.array(NAMES)
-    with replacing(verdicts_of(job.output, part)) as beside:
+    with replacing(verdicts_of(job.output, part), private=True) as beside:
         writers: list[Any] = []
 
         def write(block: Block, verdicts: Verdicts) -> None:
@@ -179,8 +179,8 @@ def _verdict_file(job: Job, part: Part) -> Iterator[Callable[[Block, Verdicts], 
 
 @contextmanager
 def _proof_file(path: Path) -> Iterator[IO[str]]:
-    with replacing(path) as beside:
-        with beside.open("x", encoding="utf-8", newline="") as file:
+    with replacing(path, private=True) as beside:
+        with beside.open("w", encoding="utf-8", newline="") as file:
             yield file
         _settle(beside)
 

@@ -11,12 +11,11 @@ import json
 import os
 import warnings
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from overexplain._files import replacing
+from overexplain._files import open_regular, replacing
 from overexplain.errors import InvalidInput
 from overexplain.geometry.hyperplane import NO, YES
 from overexplain.geometry.mechanism import Mechanism
@@ -55,7 +54,7 @@ def write_dice(log: QueryLog, path: str | os.PathLike[str]) -> None:
     """
     text = dice_text(log)
     try:
-        with replacing(path) as beside:
+        with replacing(path, private=True) as beside:
             beside.write_text(text, encoding="ascii")
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
@@ -135,14 +134,8 @@ def _outcome(label: int) -> int | None:
 
 def _content(name: str) -> bytes:
     try:
-        path = Path(name)
-        if not path.is_file():
-            path.stat()  # says so if there is nothing
-            raise InvalidInput("not a regular file (a folder, a pipe or a device)")
-        with path.open("rb") as file:
+        with open_regular(name) as file:
             content = file.read(LARGEST + 1)
-    except InvalidInput:
-        raise
     except (OSError, ValueError) as error:
         raise InvalidInput(f"cannot be read ({getattr(error, 'strerror', None) or error}); check the path") from None
     if len(content) > LARGEST:

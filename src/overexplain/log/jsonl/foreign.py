@@ -10,6 +10,7 @@ from typing import Any
 
 import msgspec
 
+from overexplain._files import open_regular
 from overexplain.errors import InvalidInput
 from overexplain.log.jsonl.formats import FORMAT
 from overexplain.log.jsonl.values import parse_json, warn
@@ -22,7 +23,7 @@ _decode = msgspec.json.Decoder().decode
 
 def is_ours(path: Path) -> bool:
     """Whether the file begins with the header of our own format."""
-    with path.open("rb") as file:
+    with open_regular(path) as file:
         first = file.readline()
     try:
         entry = parse_json(first)
@@ -35,7 +36,7 @@ def record_blocks(path: Path, columns: Columns, size: int) -> Iterator[tuple[Tab
     """The records of a file, about `size` at a time, and the line of each; blank lines are left out."""
     names: dict[str, None] = {}
     number, first = 0, True
-    with path.open("rb") as file:
+    with open_regular(path) as file:
         while raw := list(islice(file, size)):
             lines: list[int] = []
             records: list[dict[str, Any]] = []

@@ -22,7 +22,7 @@ from typing import Any, final
 
 import numpy as np
 
-from overexplain._files import reason, replacing
+from overexplain._files import open_regular, owner_only, reason, replacing
 from overexplain.errors import DimensionMismatch, InvalidInput
 from overexplain.geometry.mechanism import Mechanism
 from overexplain.log.jsonl.values import (
@@ -59,7 +59,8 @@ _MANY_FEATURES = 2**31 - 1
 class JsonlWriter:
     """Writes a new log file row by row; each row is handed to the system at once, so that a killed process loses none.
 
-    The file must not exist. Leaving the `with` block (or `close`) also waits until the disk has it all.
+    The file must not exist, unless an empty one is to be `filled`; only its owner may read a new one. Leaving the
+    `with` block (or `close`) also waits until the disk has it all.
     """
 
     def __init__(
@@ -68,6 +69,8 @@ class JsonlWriter:
         features: Sequence[str] | None = None,
         dimension: int | None = None,
         mechanism: Mechanism | None = None,
+        *,
+        filled: bool = False,
     ) -> None:
         names = None if features is None else list(feature_names(features))
         if names is not None and dimension not in (None, len(names)):
@@ -83,7 +86,8 @@ class JsonlWriter:
         }
         line = to_json(header)
         try:
-            self._file = Path(path).open("x", encoding="ascii", newline="\n")  # noqa: SIM115 - closed by close
+            mode = "w" if filled else "x"
+            self._file = open(path, mode, encoding="ascii", newline="\n", opener=owner_only)  # noqa: SIM115 - closed by close
         except (OSError, ValueError) as error:
             raise InvalidInput(f"cannot write the log {os.fspath(path)}: {reason(error)}") from None
         self._put(line)
@@ -158,14 +162,15 @@ class JsonlWriter:
 
 def write_jsonl(log: QueryLog, path: str | os.PathLike[str]) -> None:
     """Write the log to `path` in one step: to a new file beside it, which then takes its place."""
-    with replacing(path) as beside, JsonlWriter(beside, log.features, log.dimension, log.mechanism) as writer:
+    about = log.features, log.dimension, log.mechanism
+    with replacing(path, private=True) as beside, JsonlWriter(beside, *about, filled=True) as writer:
         writer.write(log)
 
 
 def jsonl_blocks(path: Path, size: int) -> Iterator[QueryLog]:
     """The log in a file as logs of about `size` rows; a last line that a crash cut short is left out, with a warning."""
     reader = _Reader(str(path))
-    with path.open("rb") as file:
+    with open_regular(path) as file:
         while lines := file.readlines(MOUTHFUL):
             for start in range(0, len(lines), CHUNK):
                 log = reader.take(lines[start : start + CHUNK])

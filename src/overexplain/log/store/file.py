@@ -30,6 +30,8 @@ LARGEST = 2**26
 _PATIENCE = 2.0
 """Seconds to wait for a file that another process holds for a moment, to read it or to finish with it."""
 
+_WHEN_FULL = "what was stored stays, go on with the run when there is room"
+
 _OLDEST_SQLITE = (3, 37, 0)  # STRICT tables
 
 T = TypeVar("T")
@@ -83,7 +85,7 @@ def create_file(
         os.close(descriptor)
     connection = None
     try:
-        with translated(path):
+        with translated(path, "nothing was stored or sent, and no file is left; start again when there is room"):
             connection = _connect(place, "mode=rw")
             _for_writing(connection)
             connection.execute("BEGIN IMMEDIATE")
@@ -163,17 +165,20 @@ def check(connection: sqlite3.Connection, path: str | os.PathLike[str]) -> None:
 
 
 @contextmanager
-def translated(path: str | os.PathLike[str]) -> Iterator[None]:
-    """A block in which errors of SQLite become our own: InvalidInput for the file, OSError for the disk."""
+def translated(path: str | os.PathLike[str], when_full: str = _WHEN_FULL) -> Iterator[None]:
+    """A block in which errors of SQLite become our own: InvalidInput for the file, OSError for the disk.
+
+    `when_full` says what is there if the disk is full, and what to do.
+    """
     try:
         yield
     except sqlite3.Error as error:
-        raise _own_error(error, path) from None
+        raise _own_error(error, path, when_full) from None
     except (UnicodeError, OverflowError) as error:
         raise InvalidInput(f"{path} is damaged: {_line(error)}") from None
 
 
-def _own_error(error: sqlite3.Error, path: str | os.PathLike[str]) -> Exception:
+def _own_error(error: sqlite3.Error, path: str | os.PathLike[str], when_full: str) -> Exception:
     code = getattr(error, "sqlite_errorcode", 0)
     kind = code & 0xFF
     if kind in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_PROTOCOL):
@@ -181,9 +186,7 @@ def _own_error(error: sqlite3.Error, path: str | os.PathLike[str]) -> Exception:
     if kind == sqlite3.SQLITE_NOTADB:
         return InvalidInput(f"{path} is not a run: it is no SQLite file")
     if kind == sqlite3.SQLITE_FULL:
-        return OSError(
-            errno.ENOSPC, "the disk is full; what was stored stays, go on with the run when there is room", str(path)
-        )
+        return OSError(errno.ENOSPC, f"the disk is full; {when_full}", str(path))
     if kind == sqlite3.SQLITE_READONLY:
         return OSError(errno.EROFS, "it or its folder may not be written", str(path))
     if kind == sqlite3.SQLITE_CANTOPEN:

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from overexplain._files import replacing
+from overexplain._files import open_regular, replacing
 from overexplain._texts import is_unicode
 from overexplain.errors import DimensionMismatch, InvalidInput
 from overexplain.log.frames import table_columns
@@ -34,7 +34,7 @@ WRITTEN = 16_384
 
 def csv_blocks(path: Path, size: int) -> Iterator[tuple[Table, Sequence[int]]]:
     """The rows of a file, about `size` at a time, and the line on which each begins; only the first block may be empty."""
-    with path.open("rb") as file:
+    with open_regular(path) as file:
         lines: Iterator[bytes] = iter(file)
         header, _, done = _records(lines, 1, 0, path)
         if not header:
@@ -116,7 +116,7 @@ def write_csv(log: QueryLog, path: str | os.PathLike[str]) -> None:
     for name, values in columns:
         if values.dtype == object:
             _check_texts(name, values)
-    with replacing(path) as beside, beside.open("x", encoding="utf-8", newline="") as file:
+    with replacing(path, private=True) as beside, beside.open("w", encoding="utf-8", newline="") as file:
         file.write(header)
         writer = csv.writer(file)
         for start in range(0, len(log), WRITTEN):

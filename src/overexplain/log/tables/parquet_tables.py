@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from overexplain._files import replacing
+from overexplain._files import open_regular, replacing
 from overexplain.errors import DimensionMismatch, InvalidInput
 from overexplain.geometry.arrays import FloatArray
 from overexplain.log.frames import table_columns
@@ -28,9 +28,7 @@ DAY = 86_400.0
 def parquet_blocks(path: Path, columns: Columns, size: int) -> Iterator[Table]:
     """The rows of a file, `size` at a time, only of the columns that are wanted; the first block may be empty."""
     arrow, parquet = _modules(path)
-    with path.open("rb") as opened:
-        if not opened.seekable():
-            raise InvalidInput(f"{path}: a Parquet file is read from its end: it must be a regular file")
+    with open_regular(path) as opened:
         try:
             with parquet.ParquetFile(opened) as file:
                 given = _names(file.schema_arrow, columns, path)
@@ -209,7 +207,7 @@ def write_parquet(log: QueryLog, path: str | os.PathLike[str]) -> None:
         table = arrow.table(columns)
     except UnicodeEncodeError:
         raise InvalidInput("a Parquet file cannot hold these names of features; save the log as .jsonl") from None
-    with replacing(path) as beside, beside.open("xb") as file:
+    with replacing(path, private=True) as beside, beside.open("wb") as file:
         parquet.write_table(table, file)
         file.flush()
         os.fsync(file.fileno())

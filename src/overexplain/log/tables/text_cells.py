@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -78,6 +78,15 @@ class TextCells:
 def with_apostrophe(text: str) -> str:
     """The text, such that no spreadsheet takes it for a formula."""
     return "'" + text if _FORMULA.match(text) else text
+
+
+def safe_cells(row: Iterable[object]) -> list[object]:
+    """The cells of a row, such that no spreadsheet takes one for a formula.
+
+    >>> safe_cells(["=1+1", "n1", -2.5])
+    ["'=1+1", 'n1', -2.5]
+    """
+    return [with_apostrophe(cell) if isinstance(cell, str) else cell for cell in row]
 
 
 def without_apostrophe(text: str) -> str:

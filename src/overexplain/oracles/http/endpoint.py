@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import math
-import os
 import re
-import tomllib
 from collections.abc import Mapping
 from functools import cached_property
-from pathlib import Path
 from typing import Any, Literal, get_args
 
 import msgspec
@@ -24,7 +21,6 @@ Preset = Literal["kserve-v1", "oip-v2", "mlserver-alibi", "dice-json", "generic"
 Form = Literal["vector", "record", "changes"]
 Method = Literal["POST", "PUT"]
 _CHOICES = {"preset": get_args(Preset), "form": get_args(Form), "method": get_args(Method)}
-LARGEST_FILE = 1_000_000
 
 
 class Verb(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True, kw_only=True):
@@ -179,24 +175,6 @@ class Endpoint(
         for feature, limit in given.items():
             limits[self._number(feature, key)] = limit
         return limits
-
-
-def read_toml(path: str | os.PathLike[str]) -> dict[str, Any]:
-    """The entries of a TOML file; InvalidInput, naming the file, if it is none."""
-    with Path(path).open("rb") as file:
-        data = file.read(LARGEST_FILE + 1)
-    if len(data) > LARGEST_FILE:
-        raise InvalidInput(f"{path}: larger than {LARGEST_FILE:,} bytes, which no endpoint file is")
-    fault = ""
-    try:
-        return tomllib.loads(data.decode("utf-8"))
-    except UnicodeDecodeError:
-        fault = "not UTF-8 text"
-    except tomllib.TOMLDecodeError as error:
-        fault = str(error)
-    except RecursionError:
-        fault = "nested too deep"
-    raise InvalidInput(f"{path}: no TOML file: {fault}")
 
 
 def read_endpoint(entries: Mapping[str, Any]) -> Endpoint:

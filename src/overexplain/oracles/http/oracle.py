@@ -15,6 +15,7 @@ from urllib.parse import unquote
 import numpy as np
 from numpy.typing import ArrayLike
 
+from overexplain._toml import read_toml
 from overexplain.errors import EndpointFailed, InvalidInput
 from overexplain.geometry.arrays import as_generator, as_point, as_point_or_rows
 from overexplain.geometry.domain import Domain
@@ -22,7 +23,7 @@ from overexplain.geometry.mechanism import Mechanism
 from overexplain.oracles.http.addresses import Address, read_address
 from overexplain.oracles.http.credentials import check_header
 from overexplain.oracles.http.dialects import VERBS, Dialect, dialect
-from overexplain.oracles.http.endpoint import Endpoint, read_endpoint, read_toml
+from overexplain.oracles.http.endpoint import Endpoint, read_endpoint
 from overexplain.oracles.http.exchange import Exchange, Recorder
 from overexplain.oracles.http.pacing import Clock, Pacing, SystemClock, read_rate
 from overexplain.oracles.http.readings import Unreadable, read_json
@@ -79,7 +80,7 @@ class HttpOracle:
     @classmethod
     def from_toml(cls, path: str | os.PathLike[str], *, rate: float | None = None) -> HttpOracle:
         """The endpoint that a TOML file describes; `rate` (requests per second) in place of the file's."""
-        entries = read_toml(path)
+        entries = read_toml(path, "endpoint file")
         try:
             tls = entries.get("tls")
             if isinstance(tls, dict) and isinstance(tls.get("ca_file"), str):
@@ -161,6 +162,17 @@ class HttpOracle:
     def host(self) -> str:
         """Whom the first verb is asked of, without anything secret: 'https://scores.example:443'."""
         place = next(iter(self._dialects.values())).address
+        return self._shown(place)
+
+    @property
+    def destination(self) -> str:
+        """Where requests go and which variables' values go with them, by name: what whoever sends them agrees to."""
+        hosts = dict.fromkeys(self._shown(asked.address) for asked in self._dialects.values())
+        proxy, _ = self._proxy()
+        through = "" if proxy is None else f" through {self._shown(proxy)}"
+        return f"{' and '.join(hosts)}{through}{self._secrets.said}"
+
+    def _shown(self, place: Address) -> str:
         return self._secrets.redact(f"{place.scheme}://{place.host}:{place.port}")
 
     @property

@@ -67,6 +67,15 @@ class Secrets:
     def __repr__(self) -> str:
         return f"Secrets({', '.join(self._values)})"
 
+    @property
+    def said(self) -> str:
+        """The names as the end of a sentence about where the values go.
+
+        >>> Secrets({"TOKEN": "s3cret/x"}).said
+        ', with the value of TOKEN'
+        """
+        return f", with the value of {' and '.join(self._values)}" if self._values else ""
+
     def __bool__(self) -> bool:
         return bool(self._values)
 

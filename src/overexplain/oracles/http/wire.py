@@ -19,6 +19,7 @@ from typing import Any, final
 import certifi
 import httpcore
 
+from overexplain._files import open_regular
 from overexplain.errors import InvalidInput
 from overexplain.oracles.http.addresses import Address
 
@@ -137,6 +138,8 @@ class Wire:
 def _trusting(ca_file: str | None) -> ssl.SSLContext:
     fault = ""
     try:
+        if ca_file is not None:
+            open_regular(ca_file).close()  # OpenSSL would wait for whoever writes to a pipe
         return ssl.create_default_context(cafile=certifi.where() if ca_file is None else ca_file)
     except ssl.SSLError:
         fault = "holds no certificates (PEM is expected)"

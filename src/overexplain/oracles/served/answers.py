@@ -48,11 +48,17 @@ class Answers:
         self._log, self._log_failed = log, ""
         self._memory = Memory()
         self._lock = threading.Lock()
+        self._counting = threading.Lock()  # apart: who only counts must not wait for answers
+        self._stopping = threading.Event()
 
     def arrived(self) -> None:
         """Count a request, before anything can go wrong with it."""
-        with self._lock:
+        with self._counting:
             self.counts.requests += 1
+
+    def stop(self) -> None:
+        """Answer nothing any more: requests that are being answered are refused at their next instance."""
+        self._stopping.set()
 
     def reply(self, asked: Asked) -> bytes:
         """The JSON reply; raises Refused."""
@@ -116,6 +122,8 @@ class Answers:
 
     def _ask(self, verb: Callable[[Any], Any], check: Callable[[Any], Any], point: FloatArray, i: int) -> Any:
         """One checked answer of the oracle."""
+        if self._stopping.is_set():
+            raise Refused(503, "the service is being stopped; nothing of this request was answered")
         try:
             answer = verb(point.copy())
         except InvalidInput as error:  # outside of what the service takes

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import ipaddress
 import os
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
@@ -25,6 +27,8 @@ if TYPE_CHECKING:
 
 MOST_BYTES: Final = 1_000_000
 """No larger body is read."""
+BODY_SECONDS: Final = 5
+"""In which a body has to be here; less than a server that stops has patience for."""
 NEEDED: Final = 'serve needs starlette and uvicorn; pip install "overexplain[serve]"'
 
 
@@ -46,6 +50,7 @@ def service_app(
     try:
         from starlette.applications import Starlette
         from starlette.exceptions import HTTPException
+        from starlette.middleware import Middleware
         from starlette.routing import Route
     except ImportError:
         raise InvalidInput(NEEDED) from None
@@ -78,13 +83,22 @@ def service_app(
         return _answered(answers, operation)
 
     app = Starlette(
+        middleware=[Middleware(_FromThisMachine)],
         routes=[Route(entry.path, handler(entry.id), methods=[entry.method]) for entry in table],
         exception_handlers={HTTPException: _nothing_there(name)},
         lifespan=closing,
     )
     app.router.redirect_slashes = False
-    app.state.counts, app.state.close = answers.counts, answers.close
+    app.state.counts, app.state.close, app.state.stop = answers.counts, answers.close, answers.stop
     return app
+
+
+def is_loopback(host: str) -> bool:
+    """Whether this is a name or an address that always means this machine."""
+    try:
+        return host.lower() == "localhost" or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
 
 
 def _about(oracle: Oracle, name: str) -> str:
@@ -114,11 +128,15 @@ def _answered(answers: Answers, verb: Any) -> Handler:
         answers.arrived()
         client = request.headers.get("x-client-id") or (None if request.client is None else request.client.host)
         try:
+            _refuse_other_types(request.headers.get("content-type", ""))
             body = await _body(request)
             asked = Asked(verb, body, client, request.headers.get("idempotency-key"))
             return _response(200, await run_in_threadpool(answers.reply, asked))
         except Refused as error:
             return _refusal(error.status, str(error))
+        except TimeoutError:
+            message = f"the body did not come within {BODY_SECONDS} seconds"
+            return _refusal(408, message, {"Connection": "close"})  # nobody waits for what is left of it
         except ClientDisconnect:  # nobody is there to read it
             return _refusal(400, "the body ended early")
 
@@ -128,13 +146,46 @@ def _answered(answers: Answers, verb: Any) -> Handler:
 async def _body(request: Request) -> bytes:
     """The body, unless it is too large; the server throws away what is left of it, so that the client sees the reply."""
     body = bytearray()
-    async for part in request.stream():
-        body += part
-        if len(body) > MOST_BYTES:
-            raise Refused(
-                413, f"a body may have {MOST_BYTES:,} bytes, this one has more; send fewer instances at a time"
-            )
+    async with asyncio.timeout(BODY_SECONDS):
+        async for part in request.stream():
+            body += part
+            if len(body) > MOST_BYTES:
+                raise Refused(
+                    413, f"a body may have {MOST_BYTES:,} bytes, this one has more; send fewer instances at a time"
+                )
     return bytes(body)
+
+
+def _refuse_other_types(content_type: str) -> None:
+    """Raise Refused unless the body is said to be JSON: pages of other sites can send all else here unasked."""
+    kind = content_type.partition(";")[0].strip().lower()
+    if kind != "application/json":
+        raise Refused(415, f"send the header Content-Type: application/json, not {kind[:100] or 'none'!r}")
+
+
+class _FromThisMachine:
+    """Answers only whoever calls this machine by a loopback name: a page whose own name was made to lead here does not."""
+
+    def __init__(self, app: Any) -> None:
+        self.app = app
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        if scope["type"] == "http":
+            host = next((value for name, value in scope["headers"] if name == b"host"), b"").decode("latin-1")
+            if not is_loopback(_without_port(host)):
+                message = f"the host {host[:100]!r} is not this machine; ask for 127.0.0.1, [::1] or localhost"
+                await _refusal(421, message)(scope, receive, send)
+                return
+        await self.app(scope, receive, send)
+
+
+def _without_port(host: str) -> str:
+    """The name or address in a Host header.
+
+    >>> [_without_port(host) for host in ("127.0.0.1:80", "[::1]:80", "localhost")]
+    ['127.0.0.1', '::1', 'localhost']
+    """
+    return host[1:].partition("]")[0] if host.startswith("[") else host.rpartition(":")[0] or host
 
 
 def _nothing_there(name: str) -> Any:

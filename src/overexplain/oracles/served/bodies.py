@@ -10,12 +10,15 @@ import math
 import reprlib
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, final
+from typing import Any, Final, final
 
 import numpy as np
 
 from overexplain.errors import InvalidInput
 from overexplain.geometry.arrays import FloatArray
+
+MOST_INSTANCES: Final = 1_000
+"""In one request: one is answered at a time, and the others wait."""
 
 
 @final
@@ -71,7 +74,14 @@ def read_instances(body: dict[str, Any], layout: Layout) -> FloatArray:
     instances = body.get("instances")
     if not isinstance(instances, list) or not instances:
         raise Refused(400, f'"instances" must be a list of one row or more, got {show(instances)}')
+    refuse_many(len(instances))
     return np.array([_row(instance, i, layout) for i, instance in enumerate(instances)])
+
+
+def refuse_many(instances: int) -> None:
+    """Raise Refused if others would have to wait too long for so many instances."""
+    if instances > MOST_INSTANCES:
+        raise Refused(413, f"{instances:,} instances, but a request may have {MOST_INSTANCES:,}; send fewer at a time")
 
 
 def _row(instance: Any, i: int, layout: Layout) -> list[float]:

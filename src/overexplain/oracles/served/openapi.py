@@ -15,7 +15,9 @@ Schema = dict[str, Any]
 
 _FAILURES = {
     "400": "The request is not what the protocol says; the message names the place.",
-    "413": "The body is too large.",
+    "408": "The body did not come in time.",
+    "413": "The body is too large, or has too many instances.",
+    "415": "The body is not said to be JSON.",
     "422": "The Idempotency-Key came with another request before.",
     "500": "The service failed on an instance; nothing of this request was answered.",
     "501": "The model does not offer this verb.",

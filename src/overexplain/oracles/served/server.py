@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import ipaddress
 import os
 import signal
 import socket
@@ -13,13 +12,13 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
 from overexplain.errors import InvalidInput
-from overexplain.oracles.served.app import NEEDED
+from overexplain.oracles.served.app import NEEDED, is_loopback
 
 if TYPE_CHECKING:
     from starlette.applications import Starlette
     from uvicorn import Server
 
-GRACE: Final = 5
+GRACE: Final = 10
 """Seconds that requests still being answered have when the server stops."""
 
 
@@ -80,15 +79,21 @@ def serve(app: Starlette, listener: socket.socket, on_ready: Callable[[str], Non
 
 @contextmanager
 def _stopped_by_signals(server: Any) -> Iterator[None]:
-    """Ctrl-C and SIGTERM end the server and not the process; uvicorn does so itself, but passes them on when it is done."""
+    """Ctrl-C, SIGTERM and SIGHUP (unless nohup ignores it) end the server, not the process; uvicorn passes them on at its end."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
 
-    def stop(*_: Any) -> None:
-        server.should_exit = True
+    def stop(number: int, frame: Any) -> None:
+        server.config.app.state.stop()
+        ends(number, frame)
 
-    before = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
+    ends = server.handle_exit
+    server.handle_exit = stop  # which uvicorn installs while it runs
+    numbers = [signal.SIGINT, signal.SIGTERM]
+    if hasattr(signal, "SIGHUP") and signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:
+        numbers.append(signal.SIGHUP)
+    before = {number: signal.signal(number, stop) for number in numbers}
     try:
         yield
     finally:
@@ -99,13 +104,8 @@ def _stopped_by_signals(server: Any) -> Iterator[None]:
 def _loopback(host: str) -> str:
     """The host as a loopback address; anything else is refused."""
     text = host.strip("[]")
-    if text == "localhost":
-        return "127.0.0.1"
-    try:
-        if ipaddress.ip_address(text).is_loopback:
-            return text
-    except ValueError:
-        pass
+    if is_loopback(text):
+        return "127.0.0.1" if text == "localhost" else text
     raise InvalidInput(
         f"{host!r} is no loopback address: this is a test service without access control, it listens on 127.0.0.1 or ::1 only"
     )

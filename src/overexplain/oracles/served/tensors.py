@@ -12,7 +12,7 @@ import numpy as np
 
 from overexplain.geometry.arrays import FloatArray
 from overexplain.geometry.hyperplane import YES
-from overexplain.oracles.served.bodies import Layout, Refused, finite, listed, refuse_unknown, show
+from overexplain.oracles.served.bodies import Layout, Refused, finite, listed, refuse_many, refuse_unknown, show
 
 INPUT: Final = "features"
 OUTPUT: Final = "label"
@@ -78,6 +78,7 @@ def _tensor(entry: Any, i: int) -> tuple[str, FloatArray]:
     if "data" not in entry:
         raise Refused(400, f'{where} has no "data"; tensors are read as JSON only, not in binary form')
     flat = _flat(entry["data"], shape, where)
+    refuse_many(shape[0])
     values = [finite(value, f"{where}, entry {k} of data") for k, value in enumerate(flat)]
     return name, _typed(np.array(values), flat, datatype, where).reshape(shape)
 
