@@ -293,8 +293,8 @@ def test_show_refuses_odd_ranges(odd, capsys) -> None:
 def test_show_of_hostile_names_and_many_features_stays_in_its_columns(capsys) -> None:
     wide = QueryLog([f"\x1b[2J{'名' * 40}{i}" for i in range(200)])
     rng = np.random.default_rng(0)
-    x = rng.normal(size=(3, 200)) * 1e-300
-    wide.add_explanation(x, x + 1e300, [1, -1, None], client="\n" * 50, time=[0.0, 1e9, 1e300])
+    x = rng.normal(size=(3, 200)) * 1e-150
+    wide.add_explanation(x, x + 1e150, [1, -1, None], client="\n" * 50, time=[0.0, 1e9, 1e300])
     wide.save("wide.jsonl")
     out = printed(capsys, "show", "wide.jsonl")
     assert "point (200)" in out

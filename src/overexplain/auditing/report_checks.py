@@ -12,7 +12,7 @@ from overexplain.errors import InvalidInput
 if TYPE_CHECKING:
     from overexplain.auditing.audit_report import AuditReport, Curve, WorkedProof
 
-LETTERS = frozenset("YN.=")
+LETTERS = frozenset("YN.=?")
 LARGEST = 1e18
 _NUMBER = re.compile(r"-?[0-9]+(\.[0-9]+|/[1-9][0-9]*)?", re.ASCII)
 
@@ -51,7 +51,7 @@ def _misfits(report: AuditReport) -> Iterator[str]:
                 or min(widths) < 2
                 or not LETTERS.issuperset("".join(panel.grid))
             ):
-                yield f"maps[{i}].panels[{j}].grid must be rows of one length of the letters Y, N, . and ="
+                yield f"maps[{i}].panels[{j}].grid must be rows of one length of the letters Y, N, ., = and ?"
     if report.proof is not None:
         yield from _of_proof(report.proof, len(report.maps[0].questions) if report.maps else 0)
 
@@ -69,9 +69,10 @@ def _of_curve(curve: Curve) -> Iterator[str]:
     size = len(curve.answers)
     if not size or any(n >= m for n, m in pairwise(curve.answers)) or curve.answers[0] < 0:
         yield "answers must be rising whole numbers, one or more"
-    for name in ("median", "low", "high", "highest", "first", "at_most"):
+    may_be_empty = ("at_most", "median_at_most", "high_at_most", "first_at_most")
+    for name in ("median", "low", "high", "highest", "first", *may_be_empty):
         shares = getattr(curve, name)
-        if len(shares) != size and (shares or name != "at_most"):
+        if len(shares) != size and (shares or name not in may_be_empty):
             yield f"{name} has {len(shares)} entries, answers {size}"
         if not all(0 <= share <= 1 for share in shares):
             yield f"{name} has a share that is not from 0 to 1"

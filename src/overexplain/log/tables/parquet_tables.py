@@ -53,8 +53,8 @@ def claimed_rows(path: Path) -> int:
     """How many rows the end of a file says that it has; 0 if it cannot be read, which `parquet_blocks` tells."""
     arrow, parquet = _modules(path)
     try:
-        with path.open("rb") as opened:
-            return int(parquet.read_metadata(opened).num_rows) if opened.seekable() else 0
+        with open_regular(path) as opened:
+            return int(parquet.read_metadata(opened).num_rows)
     except (arrow.ArrowException, OSError, MemoryError, UnicodeDecodeError):
         return 0
 
