@@ -56,7 +56,7 @@ soak: $(VENV)/.tests
 
 # New random examples of the other tests, many times as many.
 soak-tests: $(VENV)/.tests
-	SOAK=30 $(PYTEST) -n auto tests/extraction/test_properties.py tests/extraction/test_label_certificates.py tests/oracles/test_exact.py tests/knowledge tests/log tests/crash tests/faults
+	SOAK=30 $(PYTEST) -n auto tests/extraction/test_properties.py tests/extraction/test_label_certificates.py tests/campaigns/test_solvers.py tests/oracles/test_exact.py tests/knowledge tests/log tests/crash tests/faults
 
 bench-extraction: $(VENV)/.runs
 	$(BIN)/python benchmarks/extraction.py

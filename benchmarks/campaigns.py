@@ -86,14 +86,6 @@ CAMPAIGNS = {
         10,
         ("proved", "without a proof", "contradictions"),
     ),
-    "solvers": Campaign(
-        "test_solvers",
-        2_000,
-        "bounds",
-        "bounds on models rebuilt from solvers' answers that are declared exact",
-        10,
-        ("offsets", "without a bound", "refused"),
-    ),
 }
 
 
