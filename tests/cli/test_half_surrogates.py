@@ -84,4 +84,4 @@ def test_in_a_policy(capsys) -> None:
     Path("model.json").write_text(json.dumps(MODEL))
     Path("policy.toml").write_text('[audit]\nservices = ["l1\\ud800"]\n')
     assert run(["audit", "model.json", "--data", "data.csv", "--policy", "policy.toml", "--report", "r.html"]) == 3
-    assert "policy.toml is not TOML" in capsys.readouterr().err
+    assert "policy.toml: no TOML file" in capsys.readouterr().err
