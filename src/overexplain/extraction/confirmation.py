@@ -17,6 +17,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from overexplain.errors import BrokenPromise, BudgetExhausted, ExtractionFailed
+from overexplain.extraction.contradictions import next_to_the_start
 from overexplain.extraction.explained import ONE_SIDED, UNCHECKED, extract_by_cone
 from overexplain.extraction.first import First, first_answer
 from overexplain.extraction.inexact.fitted import euclidean_stretch
@@ -363,15 +364,15 @@ def _placed(job: Job, norm: Norm, found: Extraction, terms: Mechanism, seen: See
         found = _shifted(job, found, seen)
     offset_bound = found.offset_bound
     if found.error_bound is not None and offset_bound is not None:
-        if session.can_label and session.can_pay(2):
-            found, said = _by_labels(job, norm, found)
+        if (labelled := _by_labels(job, norm, found)) is not None:
+            found, said = labelled
             notes += said
             has_margin = has_margin or bool(said)
         elif has_margin:  # if every answer changes the label, the plane passes between those of the two sides
             premise = f"{premise}, past a margin, and changes the label"
             found = replace(found, offset_bound=offset_bound + seen.margin / 2)
         elif not seen.across:
-            why = "and gives no labels" if not session.can_label else "and the budget left no labels"
+            why = "and labels on both sides of the plane cannot be had" if session.can_label else "and gives no labels"
             notes.append(
                 f"the service explains one side only {why}: a margin that all answers share cannot be seen. If there is none, the "
                 f"offset is within {offset_bound:.1g}"
@@ -395,23 +396,22 @@ def _shifted(job: Job, found: Extraction, seen: Seen) -> Extraction:
     return replace(found, hyperplane=moved, offset_bound=bound, radius=None, radius_bound=None)
 
 
-def _by_labels(job: Job, norm: Norm, found: Extraction) -> tuple[Extraction, list[str]]:
+def _by_labels(job: Job, norm: Norm, found: Extraction) -> tuple[Extraction, list[str]] | None:
     """The model with an offset that labels have shown: where it is, if one label on each side of it is right.
 
     If they are Yes and No as they should be, the true plane passes between the two points. Else it is bracketed and bisected, and
-    so are margins that all answers share.
+    so are margins that all answers share. None if there are no labels, or the bounds of the inputs leave no room for both.
     """
     session, plane = job.session, found.hyperplane
     assert found.error_bound is not None
     assert found.offset_bound is not None
-    length = float(np.linalg.norm(plane.normal))
-    unit = plane.normal / length
-    foot = job.where.clip(job.start - plane.margin(job.start) / length * unit)
-    size = float(np.linalg.norm(foot)) + abs(plane.offset) / length
+    if not (session.can_label and session.can_pay(2)):
+        return None
+    unit, length, foot, size = next_to_the_start(job, plane)
     aside = ASIDE * (found.error_bound * size + found.offset_bound / length) + LABEL_ROUNDING * size
     above, below = (job.where.clip(foot + side * aside * unit) for side in (YES, NO))
     if not plane.margin(above) > 0 > plane.margin(below):
-        return found, []  # the bounds of the inputs leave no room for both
+        return None
     said = session.label(above), session.label(below)
     if said[0] != said[1] and not (found.oriented and said[0] == NO):
         turned = 1.1 * found.error_bound * length * (1 + euclidean_stretch(norm, len(unit)) * length)

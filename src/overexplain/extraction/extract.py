@@ -19,11 +19,11 @@ from overexplain.errors import (
     NoExplanation,
     OverexplainError,
 )
-from overexplain.extraction.confirm import clipped, refuse_clipped
 from overexplain.extraction.confirmation import by_cone, by_scatter
 from overexplain.extraction.constrained.approach import extract_by_approach
 from overexplain.extraction.constrained.revealed import extract_by_revealed
 from overexplain.extraction.constrained.slices import extract_by_slices
+from overexplain.extraction.contradictions import clipped, refuse_clipped
 from overexplain.extraction.imperfect import (
     AVERAGED,
     approach_ways,

@@ -14,16 +14,16 @@ from functools import partial
 import numpy as np
 
 from overexplain.errors import BrokenPromise, BudgetExhausted, ExtractionFailed, NoExplanation, OverexplainError
-from overexplain.extraction.confirm import (
+from overexplain.extraction.confirmation import by_cone
+from overexplain.extraction.constrained.approach import extract_by_approach, predict_approach
+from overexplain.extraction.constrained.revealed import extract_by_revealed, predict_revealed
+from overexplain.extraction.contradictions import (
     refuse_clipped,
     refuse_contradictions,
     refuse_misplaced,
     refuse_wrong_level,
     unflipped,
 )
-from overexplain.extraction.confirmation import by_cone
-from overexplain.extraction.constrained.approach import extract_by_approach, predict_approach
-from overexplain.extraction.constrained.revealed import extract_by_revealed, predict_revealed
 from overexplain.extraction.diagnosis.diagnose import diagnose_session
 from overexplain.extraction.diagnosis.oracle_report import OracleReport
 from overexplain.extraction.inexact.chain import extract_by_chain, predict_chain

@@ -104,15 +104,20 @@ def refuse_misplaced(found: Extraction, log: QueryLog | None, terms: Mechanism) 
     return max(1.0, float((off / (FLOAT64_ANSWER * np.maximum(sizes, SMALLEST))).max())), float(off.max())
 
 
+def next_to_the_start(job: Job, plane: Hyperplane) -> tuple[FloatArray, float, FloatArray, float]:
+    """The unit normal, the normal's length, the point of the plane next to the start (if it may be asked) and the size of both."""
+    length = float(np.linalg.norm(plane.normal))
+    unit = plane.normal / length
+    foot = job.where.clip(job.start - plane.margin(job.start) / length * unit)
+    return unit, length, foot, float(np.linalg.norm(foot)) + abs(plane.offset) / length
+
+
 def refuse_wrong_level(job: Job, found: Extraction) -> None:
     """Raise BrokenPromise if labels just above and just below the plane found are not Yes and No: two labels."""
     plane = found.hyperplane
     assert found.error_bound is not None
     assert found.offset_bound is not None
-    length = float(np.linalg.norm(plane.normal))
-    unit = plane.normal / length
-    foot = job.where.clip(job.start - plane.margin(job.start) / length * unit)
-    size = float(np.linalg.norm(foot)) + abs(plane.offset) / length
+    unit, length, foot, size = next_to_the_start(job, plane)
     aside = 4 * (found.error_bound * size + found.offset_bound / length) + FAR_ABOVE_ROUNDING * size
     for side in (YES, NO):
         x = job.where.clip(foot + (side * aside - plane.margin(foot) / length) * unit)
