@@ -77,7 +77,7 @@ def said(model: MulticlassModel, rows: Any) -> list[str]:
 SCALED = StandardScaler()
 COLUMNS = ColumnTransformer([("a", StandardScaler(), [3, 1])], remainder="passthrough")
 ORIGINALS: dict[str, Any] = {
-    "LogisticRegression": LogisticRegression(solver="newton-cholesky"),
+    "LogisticRegression": LogisticRegression(solver="newton-cg"),
     "LinearSVC": LinearSVC(dual=False),
     "RidgeClassifier": RidgeClassifier(),
     "hinge": make_pipeline(SCALED, SGDClassifier(random_state=0)),
@@ -86,7 +86,7 @@ ORIGINALS: dict[str, Any] = {
     "discriminants": LinearDiscriminantAnalysis(),
     "PCA": make_pipeline(SCALED, PCA(3), LogisticRegression()),
     "imputer": make_pipeline(SimpleImputer(), SCALED, LogisticRegression()),
-    "columns": make_pipeline(COLUMNS, LogisticRegression(solver="newton-cholesky")),
+    "columns": make_pipeline(COLUMNS, LogisticRegression(solver="newton-cg")),
     "one for each": make_pipeline(SCALED, OneVsRestClassifier(LogisticRegression())),
     "one LinearSVC for each": make_pipeline(SCALED, OneVsRestClassifier(LinearSVC(dual=False))),
     "one perceptron for each": make_pipeline(SCALED, OneVsRestClassifier(Perceptron())),

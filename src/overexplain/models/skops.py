@@ -41,7 +41,8 @@ _NODES: Final[dict[str, tuple[str, ...]]] = {
         "sklearn.preprocessing.", "sklearn.compose.", "sklearn.multiclass.", "sklearn.decomposition.", "sklearn.impute.",
         "sklearn.model_selection._classification_threshold.",
     ),
-    "LossNode": ("sklearn._loss.", "sklearn.linear_model._sgd_fast."),
+    # Before 1.9, scikit-learn's compiled losses do not name their package.
+    "LossNode": ("sklearn._loss.", "_loss.Cy", "sklearn.linear_model._sgd_fast."),
     "TypeNode": ("builtins.str", "builtins.int", "builtins.float", "builtins.bool", "numpy."),
     "RandomStateNode": ("numpy.random.",),
 }  # fmt: skip

@@ -96,9 +96,8 @@ def _draw_marks(axes: Any, found: Slice) -> None:
     asked, labels, answers = (values[:MOST_MARKS] for values in (found.asked, found.labels, found.explanations))
     for point, answer in zip(asked, answers, strict=True):
         if np.isfinite(answer).all():
-            axes.annotate(
-                "", answer, point, arrowprops={"arrowstyle": "-|>", "color": LIGHT["ink"], "shrinkA": 0, "shrinkB": 0}
-            )
+            style = {"arrowstyle": "-|>", "color": LIGHT["ink"], "shrinkA": 0, "shrinkB": 0}
+            axes.annotate("", answer, point, arrowprops=style, in_layout=False)
     if np.isfinite(answers).any():
         axes.plot([], [], color=LIGHT["ink"], marker=">", label="from a question to its explanation")
     for label, (marker, colour, words) in MARKS.items():
