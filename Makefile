@@ -42,9 +42,10 @@ test-system: $(VENV)/.tests
 test-dice: $(DICE)/.tests
 	$(DICE)/bin/python -m pytest tests_live/dice
 
-# A part of the tests with the lowest versions that pyproject.toml allows, in an environment of its own.
+# A part of the tests, and the README's commands, with the lowest versions that pyproject.toml allows, in an environment of its own.
 test-lowest: $(LOWEST)/.tests
 	$(LOWEST)/bin/python -m pytest -n auto $(OLDEST)
+	$(LOWEST)/bin/python -m pytest tests/test_docs.py -k README
 
 # The mathematics with the matrix products of older processors, whose sums end in other digits; x86 only, elsewhere it changes nothing.
 test-kernels: $(VENV)/.tests
