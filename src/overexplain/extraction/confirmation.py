@@ -224,12 +224,12 @@ def _confirmed_by_cone(job: Job, terms: Mechanism, norm: Norm, accuracy: float) 
                 try:
                     with session.confirming():
                         seen = held.look(found, current)
-                        if seen is not None and _fits(found, terms, tolerance, seen):
-                            return _placed(here, norm, found, terms, seen)
                 except BudgetExhausted:
                     seen = None
                 if seen is None:
                     return _unconfirmed(session, found)
+                if _fits(found, terms, tolerance, seen):
+                    return _paid(here, norm, found, terms, seen)
                 needed = max(UNSEEN * max(seen.residual, -seen.margin), _rounding(job, seen.size))
                 failure = failure or _misfit(norm, seen)
                 if usable is None and needed <= UNSEEN * norm.answer_rounding * seen.size:
@@ -275,11 +275,7 @@ def by_scatter(job: Job, found: Extraction) -> Extraction:
     if seen is None or found.radius != 0 or job.session.is_discrete or terms is None:
         return found
     norm = l2 if terms.distance is None else terms.distance
-    try:
-        with job.session.confirming():
-            return _placed(job, norm, found, terms, seen)
-    except BudgetExhausted:
-        return _unconfirmed(job.session, found)
+    return _paid(job, norm, found, terms, seen)
 
 
 def _scattered(job: Job, found: Extraction) -> tuple[Extraction, Seen | None]:
@@ -330,8 +326,7 @@ def _scaled(job: Job, norm: Norm, terms: Mechanism, found: Extraction, seen: See
     angle = None if found.error_bound is None else min(math.pi, times * found.error_bound)
     offset = None if found.offset_bound is None else times * found.offset_bound
     scaled = replace(found, error_bound=angle, offset_bound=offset, tolerance=off, premise=Extraction.within(off))
-    with job.session.confirming():
-        return _placed(job, norm, scaled, terms, replace(seen, margin=0.0))
+    return _paid(job, norm, scaled, terms, replace(seen, margin=0.0))
 
 
 def _misfit(norm: Norm, seen: Seen) -> BrokenPromise:
@@ -352,6 +347,15 @@ def _unconfirmed(session: Session, found: Extraction) -> Extraction:
     return replace(
         found, spent=session.spent, assumptions=(*found.assumptions, note), error_bound=None, offset_bound=None
     )
+
+
+def _paid(job: Job, norm: Norm, found: Extraction, terms: Mechanism, seen: Seen) -> Extraction:
+    """The confirmed model; without bounds if the budget ends before the labels that it takes."""
+    try:
+        with job.session.confirming():
+            return _placed(job, norm, found, terms, seen)
+    except BudgetExhausted:
+        return _unconfirmed(job.session, found)
 
 
 def _placed(job: Job, norm: Norm, found: Extraction, terms: Mechanism, seen: Seen) -> Extraction:
