@@ -10,9 +10,9 @@ PIP     := $(BIN)/python $(INSTALL)
 PYTEST  := $(BIN)/python -m pytest
 # The doors of the package and what lies behind them: files and models of foreign libraries, the command line, the paper, the report.
 OLDEST  := $(addprefix tests/,models report paper $(addprefix log/test_,dice.py files.py formats.py store.py) $(addprefix cli/test_,audit.py certify.py extract.py log.py main.py map.py model.py monitor.py points.py probe.py serve.py verify.py))
-KERNELS := $(addprefix tests/,geometry oracles knowledge extraction baselines paper auditing)
+KERNELS := $(addprefix tests/,geometry oracles knowledge extraction baselines paper auditing golden)
 
-.PHONY: demo test check test-system test-dice test-lowest test-kernels soak soak-tests bench-extraction bench-certify bench-robust bench-imperfect bench-audit bench-logs bench-multiclass bench-peers bench-scale bench-solvers docs figures readme schemas clean
+.PHONY: demo test check test-system test-dice test-lowest test-kernels soak soak-tests bench-extraction bench-certify bench-robust bench-imperfect bench-audit bench-logs bench-multiclass bench-peers bench-scale bench-solvers docs figures readme schemas goldens clean
 
 demo: $(VENV)/.runs
 	$(BIN)/overexplain demo
@@ -83,6 +83,10 @@ bench-audit: $(VENV)/.tests
 # A million rows of every format beside pandas; the figures in docs/logs.md.
 bench-logs: $(VENV)/.tests
 	$(BIN)/python benchmarks/logs.py
+
+# What the commands show, in tests/golden/shown, written anew: review the diff. FROZEN=--frozen freezes cases that are new.
+goldens: $(VENV)/.tests
+	PYTHONPATH=tests $(BIN)/python -m golden.write $(FROZEN)
 
 schemas: $(VENV)/.runs
 	$(BIN)/python docs/schemas/write.py
