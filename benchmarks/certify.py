@@ -1,266 +1,255 @@
-"""How many points a second `Knowledge` certifies, beside one linear program per point and side, and one matrix-vector product.
+"""How long `Knowledge.certify` takes for a point, beside linear programs, on real tables and on Gaussian data.
 
-    python benchmarks/certify.py [--cells 10/500 30/5000] [--repeats 5] [--seconds 3] [--dry]
+    python benchmarks/certify.py [--tables german_credit,adult] [--answers labels,l1] [--logs 20,100] [--cells 10/500,30/5000]
+                                 [--proofs [adult]] [--growth] [--seconds 3] [--limit 8] [--dry] [--check]
 
-Labels of a Gaussian linear classifier and Gaussian points; cells are features/labels. All methods see the same points in one run,
-and every claim is held against the model that gave the labels. Real data: breast_cancer (scikit-learn) and every CSV in the
-directory named by OVEREXPLAIN_DATA. Results go to benchmarks/results/certify.{json,md}.
+Without --tables, --cells, --proofs and --growth: all tables, all Gaussian cells and the growth. german_credit,
+taiwan_credit_default and adult are CSV files in the directory named by OVEREXPLAIN_DATA; without them breast_cancer (scikit-learn)
+and a generated scorecard remain. certify_data.py says how rows are encoded and drawn. All methods see the same points in one
+process, and every claim is held against the model that gave the answers. Results go to benchmarks/results/certify.*, README.md and
+docs/regions.md after every cell; rows of earlier runs stay until they are measured again. --check: fail if a page quotes other
+numbers than were recorded.
 """
 
 from __future__ import annotations
 
 import argparse
-import contextlib
 import json
 import os
 import platform
+import signal
 import statistics
 import sys
 import time
-import warnings
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass
+from contextlib import contextmanager
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from certify_data import ANSWERS, GAUSSIAN, LOGS, TABLES, Work, available, drawn, gaussian, table, works
+from certify_page import FEW, PROVED_LOG, PROVED_POINTS, ProofRow, Row, in_docs, in_readme, line, page, proof_line
+from certify_rivals import by_cvxpy, by_linprog
 from growth_plot import draw
 from numpy.typing import NDArray
-from scipy.optimize import linprog
+from quoting import quoted
 
 import overexplain as ox
+from overexplain.errors import SolverFailed
 
-FloatArray = NDArray[np.float64]
+ROOT = Path(__file__).parent.parent
 RESULTS = Path(__file__).parent / "results"
-CELLS = {
-    "5/500": 1_000_000,
-    "10/500": 400_000,
-    "10/5000": 1_000_000,
-    "30/500": 40_000,
-    "30/5000": 200_000,
-    "100/500": 20_000,
-    "100/5000": 3_000,
-}
-"""features/labels -> points asked"""
 GROWTH = {
     "features, 2000 labels, 10 000 points": [(p, 2000, 10_000) for p in (2, 5, 10, 20, 30, 40, 60)],
     "labels, 10 features, 100 000 points": [(10, n, 100_000) for n in (50, 500, 5000, 50_000)],
     "points, 10 features, 500 labels": [(10, 500, count) for count in (100, 1000, 10_000, 100_000, 1_000_000)],
 }
-FEW = 100
-"""Points of the column that includes the fit."""
-SHARED = 2 * 16_384
-"""From so many points on, two threads have a block each."""
+PROOFS, MOST_FEATURES = 50, 40
+"""Proofs timed in a cell, and the most features of cells where they are."""
+PATIENCE, COMPILING = 6, 60.0
+"""What takes so many times its limit by the clock, and as many seconds as compiling may take, does not keep to the limit: it is
+stopped."""
 
 
-@dataclass(frozen=True)
-class Work:
-    """A labelled table to learn from, points to ask about, and their labels by the model that gave the others."""
-
-    name: str
-    table: FloatArray
-    labels: NDArray[np.int8]
-    points: FloatArray
-    truth: NDArray[np.int8]
-    others: FloatArray
-    """Points like those asked about, but none of them: what is made on first use is made for these."""
-
-    def log(self) -> ox.QueryLog:
-        """The table as a log of labels."""
-        log = ox.QueryLog()
-        log.add_label(self.table, self.labels)
-        return log
-
-    def rows(self) -> FloatArray:
-        """The labels as a cone g·(a, b) ≤ 0, for those who solve linear programs."""
-        return np.hstack([self.table, -np.ones((len(self.table), 1))]) * -self.labels[:, None]
+class NoEnd(BaseException):
+    """A call went on long after its limit; no Exception, or whoever asks again after a failed attempt would catch it."""
 
 
-@dataclass(frozen=True)
-class Row:
-    """One cell. Rates are points per second of one thread's processor time, but `two_threads` and `wall` of the clock."""
+@contextmanager
+def within(seconds: float) -> Iterator[None]:
+    """Raise NoEnd after so many seconds by the clock."""
 
-    name: str
-    features: int
-    labels: int
-    points: int
-    counts: dict[str, int]
-    wrong: int
-    """Claims that the model which gave the labels contradicts."""
-    linprog: float
-    linprog_points: int
-    disagreements: int
-    """Points where linprog says otherwise, of those that are not undecided."""
-    cvxpy: float
-    ours: float
-    wall: float
-    two_threads: float
-    few: float
-    """100 points, reading the log included."""
-    product: float
-    left_open: int
-    """Points that only the exact step can settle."""
+    def over(*_: object) -> None:
+        raise NoEnd
+
+    before = signal.signal(signal.SIGALRM, over)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
 
 
-def gaussian(p: int, n: int, count: int, seed: int = 1) -> Work:
-    """A random classifier at 0.3 from the middle of Gaussian data."""
-    rng = np.random.default_rng(seed)
-    model = ox.Hyperplane(normal := rng.standard_normal(p), 0.3 * float(np.linalg.norm(normal)))
-    table, points, others = (rng.standard_normal((rows, p)) for rows in (n, count, 1000))
-    return Work(f"{p}/{n}", table, model.labels(table), points, model.labels(points), others)
+class Clock:
+    """Medians of processor time, repeated as long as `seconds` allow; a first run, which may compile, is not counted."""
+
+    def __init__(self, repeats: int, seconds: float) -> None:
+        self.repeats, self.seconds = repeats, seconds
+
+    def __call__(self, prepared: Callable[[], Callable[[], object]]) -> float:
+        """Median for what `prepared` makes; it is made anew each time, untimed."""
+        prepared()()
+        taken: list[float] = []
+        while len(taken) < self.repeats and sum(taken) < self.seconds:
+            run = prepared()
+            begin = time.process_time()
+            run()
+            taken.append(time.process_time() - begin)
+        return max(statistics.median(taken), 1e-9)
 
 
-def real(most: int = 500) -> Iterator[Work]:
-    """Logistic regressions on tables at hand, in their own units: `most` rows labelled, or half of them, the others asked."""
-    from sklearn.datasets import load_breast_cancer
-    from sklearn.linear_model import LogisticRegression
-    from sklearn.preprocessing import StandardScaler
+class Asked:
+    """What a log of a cell says, through the public interface alone, in one thread."""
 
-    tables = {"breast_cancer": load_breast_cancer(return_X_y=True)}
-    directory = os.environ.get("OVEREXPLAIN_DATA")
-    for path in sorted(Path(directory).glob("*.csv")) if directory else []:
-        tables[path.stem] = read_table(path)
-    for name, (table, outcome) in tables.items():
-        scaler = StandardScaler().fit(table)
-        fitted = LogisticRegression(max_iter=500).fit(scaler.transform(table), outcome)
-        said = np.where(fitted.decision_function(scaler.transform(table)) >= 0, ox.YES, ox.NO).astype(np.int8)
-        order = np.random.default_rng(0).permutation(len(table))
-        labels = min(most, len(table) // 2)
-        learn, ask = order[:labels], order[labels:]
-        # A small table has no rows to spare: points between two of its own stand in.
-        others = (table[ask[:most]] + table[np.roll(ask, 1)[:most]]) / 2
-        asked = np.ascontiguousarray(table[ask])
-        yield Work(name, table[learn], said[learn], asked, said[ask], others)
+    def __init__(self, work: Work, limit: float) -> None:
+        self.work, self.limit, self.log = work, limit, work.log()
 
+    @property
+    def patience(self) -> float:
+        """Seconds by the clock after which something does not end."""
+        return COMPILING + PATIENCE * self.limit
 
-def read_table(path: Path) -> tuple[FloatArray, NDArray[np.bool_]]:
-    """(features, outcome) of a CSV: the outcome is the first column if that has two values, else the last."""
-    import pandas as pd
+    def known(self) -> ox.Knowledge:
+        """The log, read anew."""
+        return ox.Knowledge(self.log, time_limit=self.limit, threads=1)
 
-    frame: Any = pd.read_csv(path)
-    for column in frame.columns:
-        if not pd.api.types.is_numeric_dtype(frame[column]):
-            codes = pd.factorize(frame[column], sort=True)[0]
-            frame[column] = codes if codes.max() <= 1 else np.nan  # two values are a number, more are not
-    frame = frame.dropna(axis="columns")
-    target = frame.columns[0] if frame.iloc[:, 0].nunique() == 2 else frame.columns[-1]
-    outcome = frame[target].to_numpy() == frame[target].max()
-    return frame.drop(columns=target).to_numpy(dtype=np.float64), outcome
+    def warm(self) -> ox.Knowledge:
+        """Read, and asked about other points."""
+        knowledge = self.known()
+        knowledge.certify(self.work.others)
+        return knowledge
 
+    def measured(self, clock: Clock) -> tuple[dict[str, Any], NDArray[np.int8]]:
+        """(figures of a row, codes of the points); raises NoEnd."""
+        points, few = self.work.points, self.work.points[:FEW]
+        every: list[ox.Verdicts] = []
+        some: list[ox.Verdicts] = []
 
-def by_linprog(work: Work, seconds: float) -> tuple[float, list[int]]:
-    """(points per second, codes of the first points): is the query, or its negative, a combination of the rows?"""
-    columns, nothing = np.ascontiguousarray(work.rows().T), np.zeros(len(work.table))
+        def steady() -> Callable[[], object]:
+            knowledge = self.warm()
+            return lambda: every.append(knowledge.certify(points))
 
-    def code(query: FloatArray) -> int:
-        if linprog(nothing, A_eq=columns, b_eq=query, method="highs").status == 0:
-            return ox.NO
-        return ox.YES if linprog(nothing, A_eq=columns, b_eq=-query, method="highs").status == 0 else 0
+        with within(self.patience):
+            seconds = clock(steady)
+        with within(self.patience):
+            fit = clock(lambda: self.known)
+            with_fit = clock(lambda: lambda: some.append(self.known().certify(few)))
+        verdicts = every[-1]
+        figures = {
+            "counts": verdicts.counts(),
+            "wrong": wrong(verdicts.codes, self.work.truth),
+            "micro": a_point(seconds, verdicts),
+            "fit_ms": 1e3 * fit,
+            "few_micro": a_point(with_fit, some[-1]),
+            "few_undecided": some[-1].counts()["UNDECIDED"],
+        }
+        return figures | self.proved(verdicts, clock.seconds), verdicts.codes
 
-    return one_by_one(work, seconds, code)
-
-
-def by_cvxpy(work: Work, seconds: float) -> tuple[float, list[int]]:
-    """The same with a cvxpy problem per point and side and its default solver."""
-    import cvxpy as cp
-
-    columns = np.ascontiguousarray(work.rows().T)
-
-    def code(query: FloatArray) -> int:
-        for sign in (ox.NO, ox.YES):
-            weights: Any = cp.Variable(len(work.table), nonneg=True)
-            problem: Any = cp.Problem(cp.Minimize(0), [columns @ weights == -sign * query])
-            with warnings.catch_warnings(), contextlib.suppress(cp.SolverError):  # it gives up on some raw units
-                warnings.simplefilter("ignore")
-                problem.solve()
-            if problem.status == cp.OPTIMAL:
-                return sign
-        return 0
-
-    return one_by_one(work, seconds, code)
+    def proved(self, verdicts: ox.Verdicts, seconds: float) -> dict[str, Any]:
+        """How long proofs of certain points take."""
+        certain = np.flatnonzero(np.abs(verdicts.codes) == 1)
+        if not len(certain) or verdicts.points.shape[1] > MOST_FEATURES:
+            return {}
+        chosen = certain[np.unique(np.linspace(0, len(certain) - 1, PROOFS).astype(int))]
+        taken, failed = proofs(verdicts, chosen, seconds, self.patience)
+        middle = 1e3 * statistics.median(taken) if taken else None
+        return {"proof_ms": middle, "proofs": len(taken), "proofs_failed": failed}
 
 
-def one_by_one(work: Work, seconds: float, code: Callable[[FloatArray], int]) -> tuple[float, list[int]]:
-    """(points per second, codes), one point after the other until the time is up."""
-    codes: list[int] = []
-    begin = time.process_time()
-    for x in work.points:
-        codes.append(code(np.append(x, -1.0)))
-        if time.process_time() - begin > seconds:
+def proofs(verdicts: ox.Verdicts, chosen: NDArray[np.intp], seconds: float, patience: float) -> tuple[list[float], int]:
+    """(processor seconds of each proof, how many were not found), until the time is up. A proof checks itself."""
+    taken: list[float] = []
+    failed, start = 0, time.process_time()
+    for i in chosen:
+        begin = time.process_time()
+        try:
+            with within(patience):
+                verdicts.proof(int(i))
+            taken.append(time.process_time() - begin)
+        except (NoEnd, SolverFailed):
+            failed += 1
+        if time.process_time() - start > seconds:
             break
-    return len(codes) / (time.process_time() - begin), codes
+    return taken, failed
 
 
-def timed(repeats: int, prepared: Callable[[], Callable[[], object]]) -> tuple[float, float]:
-    """Median (processor seconds, wall seconds) of what `prepared` makes; it is made anew each time, untimed."""
-    taken = []
-    for _ in range(repeats):
-        run = prepared()
-        cpu, wall = time.process_time(), time.perf_counter()
-        run()
-        taken.append((time.process_time() - cpu, time.perf_counter() - wall))
-    return max(statistics.median(t[0] for t in taken), 1e-9), max(statistics.median(t[1] for t in taken), 1e-9)
+def wrong(codes: NDArray[np.int8], truth: NDArray[np.int8]) -> int:
+    """Claims that the exact labels of the model which gave the answers contradict; on the plane is a Yes."""
+    said = np.where(codes == ox.Verdict.BOUNDARY, ox.YES, codes)
+    return int(np.count_nonzero((np.abs(said) == 1) & (said != truth)))
 
 
-def known(log: ox.QueryLog, threads: int = 1, time_limit: float = 0.0) -> ox.Knowledge:
-    """What the log says; without time for the exact step, what floats cannot settle stays undecided."""
-    return ox.Knowledge(log, time_limit=time_limit, threads=threads)
+def differing(codes: NDArray[np.int8], expected: list[int]) -> int:
+    """Points, of those that are not UNDECIDED, where another says otherwise."""
+    ours = codes[: len(expected)]
+    said = np.where(ours == ox.Verdict.BOUNDARY, ox.YES, ours)
+    return int(np.count_nonzero((said != expected) & (ours != ox.Verdict.UNDECIDED)))
 
 
-def measure(work: Work, repeats: int, seconds: float, limit: float) -> Row:
-    """All figures of one cell. The exact step gets `limit` seconds, apart, for what floats leave open."""
-    count, few, log = len(work.points), work.points[:FEW], work.log()
+def a_point(seconds: float, verdicts: ox.Verdicts) -> float | None:
+    """Microseconds for each point that was settled."""
+    settled = len(verdicts) - verdicts.counts()["UNDECIDED"]
+    return 1e6 * seconds / settled if settled else None
 
-    def asked(threads: int) -> Callable[[], object]:
-        knowledge = known(log, threads)
-        knowledge.certify(work.others)
-        return lambda: knowledge.certify(work.points)
 
-    asked(1)  # compiles
-    verdicts = known(log).certify(work.points)
-    left_open = verdicts.counts()["UNDECIDED"]
-    if left_open:
-        verdicts = known(log, time_limit=limit).certify(work.points)
-    codes = verdicts.codes
-    linear, expected = by_linprog(work, seconds)
-    compared = codes[: len(expected)]
-    cpu, wall = timed(repeats, lambda: asked(1))
-    _, both = timed(repeats, lambda: asked(2))
-    with_fit, _ = timed(repeats, lambda: lambda: known(log).certify(few))
+def measure(work: Work, clock: Clock, limit: float) -> Row:
+    """All figures of one cell."""
+    try:
+        ours, codes = Asked(work, limit).measured(clock)
+    except NoEnd:
+        ours, codes = {}, None
+    linear = by_linprog(work, clock.seconds)
     normal = np.ones(work.points.shape[1])
-    product, _ = timed(repeats, lambda: lambda: work.points @ normal)
     return Row(
         name=work.name,
+        answers=work.answers,
+        log=len(work.asked),
         features=work.points.shape[1],
-        labels=len(work.table),
-        points=count,
-        counts=verdicts.counts(),
-        wrong=int(np.count_nonzero(((codes == ox.YES) | (codes == ox.NO)) & (codes != work.truth))),
-        linprog=linear,
-        linprog_points=len(expected),
-        disagreements=int(np.count_nonzero((compared != expected) & (compared != ox.Verdict.UNDECIDED))),
-        cvxpy=by_cvxpy(work, seconds / 2)[0],
-        ours=count / cpu,
-        wall=count / wall,
-        two_threads=count / both,
-        few=len(few) / with_fit,
-        product=count / product,
-        left_open=left_open,
+        points=len(work.points),
+        linprog_micro=None if linear is None else 1e6 * linear.seconds,
+        linprog_points=0 if linear is None else len(linear.codes),
+        differ=None if linear is None or codes is None else differing(codes, linear.codes),
+        cvxpy_micro=1e6 * by_cvxpy(work, clock.seconds / 2).seconds,
+        product_micro=1e6 * clock(lambda: lambda: work.points @ normal) / len(work.points),
+        limit=limit,
+        machine=machine(),
+        **ours,
     )
 
 
-def grow(work: Work, repeats: int) -> dict[str, float]:
-    """Processor seconds to read the log and, at once after that, to ask about all points: nothing is made beforehand."""
-    log = work.log()
-    known(log).certify(work.points)  # compiles
-    fit, _ = timed(repeats, lambda: lambda: known(log))
+def measure_proofs(name: str, limit: float, longest: float) -> ProofRow:
+    """A long log of labels and a proof of every verdict, as far as `longest` seconds go; raises NoEnd."""
+    asked = Asked(drawn(name, "labels", PROVED_LOG, PROVED_POINTS), limit)
+    with within(asked.patience):
+        asked.known().certify(asked.work.points)  # compiles
+    with within(asked.patience):
+        begin = time.process_time()
+        knowledge = asked.known()
+        fitted = time.process_time()
+        verdicts = knowledge.certify(asked.work.points)
+        certified = time.process_time()
+    counts = verdicts.counts()
+    settled = np.flatnonzero(verdicts.codes != ox.Verdict.UNDECIDED)
+    taken, failed = proofs(verdicts, settled, longest, asked.patience)
+    return ProofRow(
+        name=name,
+        features=verdicts.points.shape[1],
+        log=PROVED_LOG,
+        points=len(verdicts),
+        counts=counts,
+        fit_s=fitted - begin,
+        certify_s=certified - fitted,
+        proofs_s=time.process_time() - certified,
+        proofs=len(taken),
+        proofs_failed=failed,
+        proof_ms=1e3 * statistics.median(taken) if taken else None,
+        longest_s=longest,
+        machine=machine(),
+    )
 
-    def asked() -> Callable[[], object]:
-        knowledge = known(log)
+
+def grow(work: Work, clock: Clock) -> dict[str, float]:
+    """Processor seconds to read the log and, at once after that, to ask about all points: nothing is made beforehand."""
+    asked = Asked(work, 0.0)
+
+    def ask() -> Callable[[], object]:
+        knowledge = asked.known()
         return lambda: knowledge.certify(work.points)
 
-    ask, _ = timed(repeats, asked)
-    return {"features": work.table.shape[1], "labels": len(log), "points": len(work.points), "fit": fit, "ask": ask}
+    sizes = {"features": work.points.shape[1], "labels": len(work.asked), "points": len(work.points)}
+    return sizes | {"fit": clock(lambda: asked.known), "ask": clock(ask)}
 
 
 def machine() -> dict[str, str]:
@@ -278,94 +267,6 @@ def machine() -> dict[str, str]:
     }
 
 
-def short(value: float) -> str:
-    """Three digits and a unit."""
-    for limit, unit in ((1e6, "M"), (1e3, "k")):
-        if value >= limit:
-            return f"{value / limit:.3g}{unit}"
-    return f"{value:.3g}"
-
-
-HEADER = (
-    "| cell | points | unknown | ours /s | × linprog | × cvxpy | 2 threads: × 1 | "
-    f"{FEW} points with fit: × linprog | product / ours | linprog /s | cvxpy /s | differ from linprog | wrong |"
-)
-RULE = "|---|" + "--:|" * (HEADER.count("|") - 2)
-
-
-def line(r: Row) -> str:
-    """One row of the table."""
-    cells = [r.name, short(r.points), f"{r.counts['UNKNOWN'] / r.points:.1%}"]
-    cells += [short(v) for v in (r.ours, r.ours / r.linprog, r.ours / r.cvxpy)]
-    cells.append(short(r.two_threads / r.wall) if r.points >= SHARED else "–")
-    cells += [short(v) for v in (r.few / r.linprog, r.product / r.ours, r.linprog, r.cvxpy)]
-    return "| " + " | ".join([*cells, f"{r.disagreements} of {r.linprog_points}", str(r.wrong)]) + " |"
-
-
-def open_line(r: Row) -> str:
-    """What the exact step did."""
-    settled = r.left_open - r.counts["UNDECIDED"]
-    return f"| {r.name} | {r.features} | {r.labels} | {r.points:,} | {r.left_open:,} | {settled:,} | {r.counts['UNDECIDED']:,} |"
-
-
-def page(rows: list[Row], real_rows: list[Row], growth: dict[str, list[dict[str, float]]], options: Any) -> str:
-    """The results in Markdown."""
-    on = ", ".join(f"{key} {value}" for key, value in machine().items())
-    text = [
-        "# Certified regions: points per second",
-        "",
-        f"Written by `make bench-certify`. Measured on: {on}.",
-        "The machine was shared with other work: rates and ratios are of processor time of one thread; only *2 threads* is",
-        "by the clock, shows what was free, and is left out where one block holds the points.",
-        "",
-        f"Cells are features/labels; the log has labels only. Median of {options.repeats}. *ours*: `Knowledge.certify`, a",
-        "rigorous bound behind every verdict; reading the log and what is made on first use are left out, none of the",
-        f"points was asked about before. *{FEW} points with fit*: reading the log included. *linprog*, *cvxpy*: a feasibility",
-        "program per point and side, HiGHS and cvxpy's default solver, on the first points. *product*: one matrix-vector",
-        "product over the points. *wrong*: claims that the model which gave the labels contradicts.",
-        "",
-        HEADER,
-        RULE,
-        *map(line, rows),
-        "",
-        "## Growth",
-        "",
-        f"Processor seconds, median of {min(3, options.repeats)}: *fit* reads the log, *ask* is the first call after it.",
-        "",
-        "![processor seconds by features, labels and points](certify.svg)",
-    ]
-    for name, cells in growth.items():
-        text += [
-            "",
-            f"By {name}:",
-            "",
-            "| features | labels | points | fit s | ask s | points /s |",
-            "|--:|" + "--:|" * 5,
-        ]
-        for c in cells:
-            numbers = [f"{c[key]:,.0f}" for key in ("features", "labels", "points")]
-            text.append(
-                "| " + " | ".join([*numbers, short(c["fit"]), short(c["ask"]), short(c["points"] / c["ask"])]) + " |"
-            )
-    text += [
-        "",
-        "## Real data",
-        "",
-        "Labels of a logistic regression, 500 rows (or half) labelled, all others asked about, columns in their own units. Whole",
-        f"numbers tie, and ties are left to exact arithmetic, which had {options.limit:g} s a table and is not in the rates.",
-        "linprog claims ties within its tolerance; undecided points are not compared with it.",
-        "",
-        HEADER,
-        RULE,
-        *map(line, real_rows),
-        "",
-        "| data | features | labels | points | left to the exact step | settled by it | undecided |",
-        "|---|" + "--:|" * 6,
-        *(open_line(r) for r in real_rows),
-    ]
-    return "\n".join(text) + "\n"
-
-
 def one_thread() -> None:
     """Start again with one thread per library: the threads of this benchmark are its own."""
     variables = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
@@ -373,42 +274,133 @@ def one_thread() -> None:
         os.execve(sys.executable, [sys.executable, *sys.argv], os.environ | dict.fromkeys(variables, "1"))
 
 
+class Recorded:
+    """What was measured so far, in a directory; `dry`: nothing is written."""
+
+    def __init__(self, folder: Path, dry: bool = False) -> None:
+        self.folder, self.dry = folder, dry
+        path = folder / "certify.json"
+        found = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+        self.real = [Row(**row) for row in found.get("real", [])]
+        self.gaussian = [Row(**row) for row in found.get("gaussian", [])]
+        self.proofs = [ProofRow(**row) for row in found.get("proofs", [])]
+        self.growth: dict[str, Any] = found.get("growth", {})
+
+    def add(self, row: Row) -> None:
+        """Put a row in its place, instead of an earlier one of the same cell."""
+        is_real = row.name in TABLES
+        rows = [other for other in (self.real if is_real else self.gaussian) if other.cell != row.cell]
+        if is_real:
+            self.real = sorted([*rows, row], key=lambda r: (TABLES.index(r.name), ANSWERS.index(r.answers), r.log))
+        else:
+            self.gaussian = sorted([*rows, row], key=lambda r: list(GAUSSIAN).index(r.name))
+        self.write()
+
+    def add_proofs(self, row: ProofRow) -> None:
+        """The same for a row of proofs."""
+        rows = [other for other in self.proofs if other.name != row.name]
+        self.proofs = sorted([*rows, row], key=lambda r: TABLES.index(r.name))
+        self.write()
+
+    def add_growth(self, by: dict[str, list[dict[str, float]]]) -> None:
+        """All of the growth, and its picture."""
+        self.growth = {"machine": machine(), "by": by}
+        self.write()
+        if not self.dry:
+            draw(by, self.folder / "certify.svg")
+
+    def pages(self) -> dict[Path, str]:
+        """What the pages should say; those outside of the results quote only what is recorded in the project."""
+        found = {self.folder / "certify.md": page(self.real, self.gaussian, self.growth, self.proofs)}
+        if self.folder == RESULTS:
+            said_in = {
+                ROOT / "README.md": in_readme(self.real),
+                ROOT / "docs/regions.md": in_docs(self.real, self.gaussian),
+            }
+            for path, said in said_in.items():
+                found[path] = quoted(said, path.read_text(encoding="utf-8"), "certify.py")
+        return found
+
+    def write(self) -> None:
+        """All of it."""
+        if self.dry:
+            return
+        self.folder.mkdir(exist_ok=True)
+        found = {
+            "real": [asdict(row) for row in self.real],
+            "gaussian": [asdict(row) for row in self.gaussian],
+            "growth": self.growth,
+            "proofs": [asdict(row) for row in self.proofs],
+        }
+        (self.folder / "certify.json").write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+        for path, text in self.pages().items():
+            path.write_text(text, encoding="utf-8")
+
+
+def listed(known: list[str]) -> Callable[[str], list[str]]:
+    """An option that names some of what is known, with commas between, or all."""
+
+    def read(text: str) -> list[str]:
+        chosen = known if text == "all" else text.split(",")
+        if unknown := [name for name in chosen if name not in known]:
+            raise argparse.ArgumentTypeError(f"{', '.join(unknown)}: not one of {', '.join(known)}")
+        return chosen
+
+    return read
+
+
+def parsed(arguments: list[str] | None = None) -> argparse.Namespace:
+    """The options; everything but proofs if no part is chosen."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    tables, answers, logs = listed(list(TABLES)), listed(list(ANSWERS)), listed([str(log) for log in LOGS])
+    parser.add_argument("--tables", type=tables, help="real data and the scorecard")
+    parser.add_argument("--answers", type=answers, default=list(ANSWERS), help="in the logs of the tables")
+    parser.add_argument("--logs", type=logs, default=[str(log) for log in LOGS], help="answers in a log of the tables")
+    parser.add_argument("--cells", type=listed(list(GAUSSIAN)), help="Gaussian cells, features/labels")
+    parser.add_argument(
+        "--proofs", type=tables, nargs="?", const=list(TABLES), help="a long log, a proof of every verdict"
+    )
+    parser.add_argument("--growth", action="store_true", help="by features, labels and points, on Gaussian data")
+    parser.add_argument("--repeats", type=int, default=3, help="medians of so many, if --seconds allow")
+    parser.add_argument("--seconds", type=float, default=3.0, help="for each method in each cell; half of it for cvxpy")
+    parser.add_argument("--limit", type=float, default=8.0, help="time_limit of Knowledge; what is left is UNDECIDED")
+    parser.add_argument("--proof-seconds", type=float, default=120.0, help="for the proofs of --proofs, in each table")
+    parser.add_argument("--results", type=Path, default=RESULTS, help="where the results go")
+    parser.add_argument("--dry", action="store_true", help="print only")
+    parser.add_argument("--check", action="store_true", help="only compare the pages with what was recorded")
+    options = parser.parse_args(arguments)
+    if options.tables is None and options.cells is None and options.proofs is None and not options.growth:
+        options.tables, options.cells, options.growth = available(), list(GAUSSIAN), True
+    return options
+
+
+def check(recorded: Recorded) -> str | None:
+    """Which pages say something else than was recorded."""
+    stale = [path.name for path, text in recorded.pages().items() if path.read_text(encoding="utf-8") != text]
+    return f"{', '.join(stale)}: not what benchmarks/results/certify.json says" if stale else None
+
+
 def main() -> None:
     """Measure, print as it goes, write the results."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--cells", nargs="*", default=list(CELLS), choices=list(CELLS))
-    parser.add_argument("--repeats", type=int, default=5)
-    parser.add_argument("--seconds", type=float, default=3.0, help="spent on linprog in each cell, half of it on cvxpy")
-    parser.add_argument("--limit", type=float, default=20.0, help="seconds of the exact step for each real table")
-    parser.add_argument("--dry", action="store_true", help="print only, and only the cells")
-    options = parser.parse_args()
+    options = parsed()
+    recorded = Recorded(options.results, options.dry)
+    if options.check:
+        sys.exit(check(recorded))
     one_thread()
-
-    def measured(work: Work) -> Row:
-        row = measure(work, options.repeats, options.seconds, options.limit)
+    clock = Clock(options.repeats, options.seconds)
+    cells = [[int(part) for part in name.split("/")] for name in options.cells or []]
+    for work in works(options.tables or [], options.answers, [int(log) for log in options.logs]):
+        recorded.add(row := measure(work, clock, options.limit))
         print(line(row), flush=True)
-        return row
-
-    print(HEADER)
-    sizes = [[int(part) for part in name.split("/")] for name in options.cells]
-    rows = [measured(gaussian(p, n, CELLS[f"{p}/{n}"])) for p, n in sizes]
-    if options.dry:
-        return
-    growth = {
-        name: [grow(gaussian(*cell), min(3, options.repeats)) for cell in cells] for name, cells in GROWTH.items()
-    }
-    real_rows = [measured(work) for work in real()]
-    RESULTS.mkdir(exist_ok=True)
-    found = {
-        "machine": machine(),
-        "limit": options.limit,
-        "cells": [asdict(r) for r in rows],
-        "growth": growth,
-        "real": [asdict(r) for r in real_rows],
-    }
-    (RESULTS / "certify.json").write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
-    (RESULTS / "certify.md").write_text(page(rows, real_rows, growth, options), encoding="utf-8")
-    draw(growth, RESULTS / "certify.svg")
+    for p, n in cells:
+        recorded.add(row := measure(gaussian(p, n, GAUSSIAN[f"{p}/{n}"]), clock, options.limit))
+        print(line(row), flush=True)
+    if options.growth:
+        recorded.add_growth({name: [grow(gaussian(*cell), clock) for cell in by] for name, by in GROWTH.items()})
+    for name in options.proofs or []:
+        if name in available() and len(table(name).rows) >= PROVED_LOG + 2 * PROVED_POINTS:
+            recorded.add_proofs(proved := measure_proofs(name, options.limit, options.proof_seconds))
+            print(proof_line(proved), flush=True)
 
 
 if __name__ == "__main__":

@@ -31,4 +31,4 @@ def draw(growth: dict[str, list[dict[str, float]]], path: Path) -> None:
 
 
 if __name__ == "__main__":
-    draw(json.loads((RESULTS / "certify.json").read_text(encoding="utf-8"))["growth"], RESULTS / "certify.svg")
+    draw(json.loads((RESULTS / "certify.json").read_text(encoding="utf-8"))["growth"]["by"], RESULTS / "certify.svg")

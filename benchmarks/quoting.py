@@ -1,4 +1,5 @@
-"""What benchmarks that stand in a page of docs/ share: the place of their tables, the machine in a sentence, peak memory."""
+"""What benchmarks that stand in a page of docs/ share: the place of their tables, the machine in a sentence, short
+numbers, peak memory."""
 
 from __future__ import annotations
 
@@ -9,7 +10,7 @@ def quoted(text: str, page: str, script: str) -> str:
     """The page with the tables of a script in their place."""
     begin, end = f"<!-- measured: written by benchmarks/{script} -->", "<!-- end of measured -->"
     start = page.index(begin) + len(begin)
-    return f"{page[:start]}\n\n{text}\n\n{page[page.index(end) :]}"
+    return f"{page[:start]}\n\n{text}\n\n{page[page.index(end, start) :]}"
 
 
 def described(machine: dict[str, str]) -> str:
@@ -17,6 +18,14 @@ def described(machine: dict[str, str]) -> str:
     return (
         f"Measured on {machine['cpu']}, {machine['cores']} cores (load {machine['load']}), Python {machine['python']}."
     )
+
+
+def short(value: float) -> str:
+    """Three digits and a unit."""
+    for limit, unit in ((1e6, "M"), (1e3, "k")):
+        if value >= limit:
+            return f"{value / limit:.3g}{unit}"
+    return f"{value:.3g}"
 
 
 def peak() -> float:

@@ -1,5 +1,5 @@
-"""What README.md and two pages say in figures: the paper's Table 1 beside ours, measured now; the rates that `make bench-certify`
-recorded; how what `overexplain demo` printed begins, when `make bench-audit` recorded it.
+"""What README.md and docs/counts.md say in figures: the paper's Table 1 beside ours, measured now; how what `overexplain demo`
+printed begins, when `make bench-audit` recorded it.
 
 python benchmarks/readme_table.py [--check]      --check: fail if a page says something else
 """
@@ -7,10 +7,8 @@ python benchmarks/readme_table.py [--check]      --check: fail if a page says so
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -18,7 +16,6 @@ import overexplain as ox
 
 ROOT = Path(__file__).parent.parent
 BEGIN, END = "<!-- counts: written by benchmarks/readme_table.py -->", "<!-- end of counts -->"
-SPEED_BEGIN, SPEED_END = "<!-- speed: written by benchmarks/readme_table.py -->", "<!-- end of speed -->"
 DEMO_BEGIN, DEMO_END = "<!-- demo: written by benchmarks/readme_table.py -->", "<!-- end of demo -->"
 SIZES = (2, 5, 10, 30)
 MODELS = 20
@@ -113,40 +110,12 @@ def table() -> str:
     return "\n".join(lines)
 
 
-def speed() -> str:
-    """The span of the recorded rates, and what ties cost, in a sentence each."""
-    recorded = json.loads((Path(__file__).parent / "results" / "certify.json").read_text(encoding="utf-8"))
-    cells = recorded["cells"]
-    slow, fast = (end(cells, key=lambda cell: cell["ours"]) for end in (min, max))
-    ratios = [cell["ours"] / cell["linprog"] for cell in cells]
-    ties = max(recorded["real"], key=lambda cell: cell["left_open"])
-    settled = ties["left_open"] - ties["counts"]["UNDECIDED"]
-
-    def where(cell: dict[str, Any]) -> str:
-        return f"({cell['features']} features, {cell['labels']:,} labels)"
-
-    lines = [
-        f"On a log of labels one thread certifies between {rounded(slow['ours'])} {where(slow)}",
-        f"and {rounded(fast['ours'])} points a second {where(fast)},",
-        f"{rounded(min(ratios))} to {rounded(max(ratios))} times as many as a linear program per point and side does",
-        "([all figures](../benchmarks/results/certify.md)). Whole numbers tie, and ties are settled exactly: of",
-        f"{ties['points']:,} points of {ties['name']} floats left {ties['left_open']:,}, of which {settled:,} were",
-        f"settled in the {recorded['limit']:g} s that the benchmark allows (`pip install '.[exact]'` helps).",
-    ]
-    return "\n".join(lines)
-
-
 def demo() -> str:
     """What the demo printed, up to its first table, as a block of text."""
     recorded = (Path(__file__).parent / "results" / "demo.txt").read_text(encoding="utf-8")
     first, found, _ = recorded.partition("\n\n" + " " * 33 + "attacker needs")
     assert found, "the demo no longer prints a table of defences"
     return f"```\n$ overexplain demo\n{first.rstrip()}\n…\n```"
-
-
-def rounded(value: float) -> str:
-    """Two digits, with thousands marked."""
-    return f"{float(f'{value:.2g}'):,.0f}"
 
 
 def replaced(text: str, begin: str, end: str, inside: str) -> str:
@@ -163,7 +132,6 @@ def main() -> int:
     pages = (
         ("README.md", DEMO_BEGIN, DEMO_END, demo),
         ("docs/counts.md", BEGIN, END, table),
-        ("docs/regions.md", SPEED_BEGIN, SPEED_END, speed),
     )
     stale = False
     for name, begin, end, inside in pages:

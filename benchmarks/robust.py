@@ -26,8 +26,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from certify import machine, one_thread, short
+from certify import machine, one_thread
 from numpy.typing import NDArray
+from quoting import short
 
 import overexplain as ox
 
