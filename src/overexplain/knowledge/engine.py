@@ -8,6 +8,8 @@ import os
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from functools import cache
 from typing import Any, final, overload
 
 import numpy as np
@@ -109,15 +111,11 @@ class Knowledge:
     @property
     def pinned_down(self) -> bool:
         """True if the log leaves a single model, up to the tolerance of its answers."""
-        region = self._known.region
-        if region is None:
-            return False
-        sharp = any(1 - fact.steepness / fact.length < 1e-9 for fact in region.smooth)
-        return sharp or (bool(region.cone.core.basis.shape[1] == 1) and not region.facts.is_linear)
+        return self._known.pinned_down
 
     def witness(self) -> Hyperplane:
         """A model that fits every answer, well inside what the log allows; rounded to float64."""
-        model = self._known.settler().centre
+        model = self._known.centre
         if model is None:
             raise SolverFailed("no model that fits every answer exactly was found")
         size = max(abs(v) for v in (*model[0], model[1]))
@@ -143,26 +141,32 @@ class Knowledge:
     def _certify(self, X: Points) -> Verdicts:
         points = self._points(X)
         # Explanations whose side nobody knows say something, but nothing that is used: their points are not called open either.
-        nothing = Verdict.UNDECIDED if self._known.facts.unsided else Verdict.UNKNOWN
-        codes = np.full(len(points), int(nothing), dtype=np.int8)
-        if self._known.region is not None and len(points):
+        if self._known.has_facts and len(points):
             deadline = self._known.deadline()
             codes = self._codes(points, deadline)
             self._settle_open(points, codes, deadline)
+        else:
+            nothing = Verdict.UNDECIDED if self._known.facts.unsided else Verdict.UNKNOWN
+            codes = np.full(len(points), int(nothing), dtype=np.int8)
         return Verdicts(codes, points, self._known)
 
     def _codes(self, points: FloatArray, deadline: float | None) -> NDArray[np.int8]:
-        region = self._known.region
-        assert region is not None
-        workers = self._threads or os.cpu_count() or 1
-        if len(points) <= BLOCK or workers == 1:
-            return region.codes(points, deadline)
-        from threadpoolctl import threadpool_limits
-
+        """Codes in blocks, each thread with a copy of what is known that learns for itself."""
+        known = self._known
+        workers = min(self._threads or os.cpu_count() or 1, -(-len(points) // BLOCK))
         blocks = [points[i : i + BLOCK] for i in range(0, len(points), BLOCK)]
-        region.codes(points[:1], deadline)  # what is made on first use is made once
-        with threadpool_limits(1, user_api="blas"), ThreadPoolExecutor(workers) as pool:
-            return np.concatenate(list(pool.map(lambda block: region.codes(block, deadline), blocks)))
+        with one_blas_thread():
+            if workers <= 1:
+                return np.concatenate([known.codes(block, deadline) for block in blocks])
+            known.codes(points[:1], deadline)  # what is made on first use is made once
+            twins = [known, *(known.fork() for _ in range(workers - 1))]
+
+            def share(k: int) -> list[NDArray[np.int8]]:
+                return [twins[k].codes(block, deadline) for block in blocks[k::workers]]
+
+            with ThreadPoolExecutor(workers) as pool:
+                found = list(pool.map(share, range(workers)))
+        return np.concatenate([found[i % workers][i // workers] for i in range(len(blocks))])
 
     @np.errstate(all="ignore")
     def _settle_open(self, points: FloatArray, codes: NDArray[np.int8], deadline: float | None) -> None:
@@ -171,7 +175,6 @@ class Knowledge:
         if not len(waiting) or (deadline is not None and time.monotonic() > deadline):
             return
         region = self._known.region
-        assert region is not None
         settler = self._known.settler()
         settler.limit(deadline)
         unique, inverse = np.unique(points[waiting], axis=0, return_inverse=True)
@@ -253,6 +256,20 @@ class Knowledge:
 
     def __repr__(self) -> str:
         return f"Knowledge({self._known.log!r})"
+
+
+@contextmanager
+def one_blas_thread() -> Iterator[None]:
+    """Matrix products on one thread: they are small, and waiting for each other takes longer than they do."""
+    with _blas().limit(limits=1, user_api="blas"):
+        yield
+
+
+@cache
+def _blas() -> Any:
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController()
 
 
 def _limit(value: Any, name: str) -> float | None:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import copy
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
+from functools import cached_property
 from typing import Any, final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from overexplain.errors import CertificateInvalid, InvalidInput, SolverFailed
 from overexplain.geometry.arrays import FloatArray
@@ -20,13 +22,17 @@ from overexplain.knowledge.certificates import Model as ProofModel
 from overexplain.knowledge.checker import Answer, Lemma
 from overexplain.knowledge.conflict import raise_by_cases, raise_conflict, settler_of
 from overexplain.knowledge.evidence import Finder, with_lengths
-from overexplain.knowledge.facts import LEVELS, Robust, no_facts, read_facts
+from overexplain.knowledge.facts import LEVELS, Facts, Robust, no_facts, read_facts
 from overexplain.knowledge.pool import Pool
+from overexplain.knowledge.prover.facts import Block, blocks_of
+from overexplain.knowledge.prover.log_prover import Contradiction, LogProver, NoInterior
+from overexplain.knowledge.prover.rationals import OutOfTime
 from overexplain.knowledge.region import Region
 from overexplain.knowledge.robust import RobustSettler
 from overexplain.knowledge.screens import Screens
 from overexplain.knowledge.settle import UNDECIDED, Settled, Settler
 from overexplain.knowledge.sides import Labelled, Sides, find_sides
+from overexplain.knowledge.ties import Model
 from overexplain.knowledge.verdicts import Verdict
 from overexplain.log.extremes import BEYOND_FLOAT64, refuse_extreme
 from overexplain.log.querylog import QueryLog
@@ -57,44 +63,77 @@ class Known:
         for terms in log.mechanisms:  # a norm of the user's own is refused by name, before anything is said
             written_form(terms.distance)
             written_form(terms.robustness)
-        self.region: Region | None = None
+        self.prover: LogProver | None = None
         self.pool = Pool(log.dimension or 0)
         self._lock = threading.RLock()
+        self._region: Region | None = None
         self._settler: AnySettler | None = None
         self._screens: Screens | None = None
+        self.has_facts = False
         if log.dimension is None or not len(log):
-            self.sides, self.facts = Sides(np.zeros(0, dtype=np.int8)), no_facts(log.dimension or 0)
+            self.sides = Sides(np.zeros(0, dtype=np.int8))
             return
         self.sides = find_sides(log, self.answers, tolerance, Finder(), None if earlier is None else earlier.sides)
-        self.facts = read_facts(log, log.dimension, self.sides.labels, tolerance, robust)
-        if not len(self.facts.rows) and not self.facts.explained:
-            return
-        if earlier is not None and earlier.region is not None and self._adds_nothing(earlier):
-            self.region = earlier.region
-            return
-        self.region = Region(self.facts, deadline=self.deadline())
-        # Labels alone: an interior that the gauge proved is a model that fits. Otherwise the exact step has to find one.
-        if not self._is_shown_by_labels:
+        blocks = None if self.sides.assumed else blocks_of(log, self.sides.labels, tolerance)
+        if blocks is not None:
+            self.has_facts = bool(blocks)
+            if not blocks:
+                return
+            if earlier is not None and earlier.prover is not None and self._adds_nothing(earlier):
+                self.prover = earlier.prover
+                return
+            self.prover = self._make_prover(blocks)
+            if self.prover is not None:
+                return
+        self.has_facts = bool(len(self.facts.rows) or self.facts.explained)
+        if self.has_facts:
             self.settler()
 
+    def _make_prover(self, blocks: Sequence[Block]) -> LogProver | None:
+        """The prover of a log of labels and plain explanations; None where it sees no model, and the exact step has to
+        look for one."""
+        try:
+            prover = LogProver(blocks, Labelled(self.answers, self._filled()), Finder())
+        except (Contradiction, NoInterior, np.linalg.LinAlgError):
+            return None
+        return prover if prover.is_consistent else None
+
+    @cached_property
+    def facts(self) -> Facts:
+        """The facts of the log, as the exact step knows them."""
+        if self.log.dimension is None or not self.rows:
+            return no_facts(self.log.dimension or 0)
+        return read_facts(self.log, self.log.dimension, self.sides.labels, self.tolerance, self.robust)
+
     @property
-    def _is_shown_by_labels(self) -> bool:
-        """True if the log has labels alone, and the gauge proved an interior: a model that fits."""
-        return (
-            not self.facts.explained and not self.facts.unsided and self.region is not None and bool(self.region.gauge)
-        )
+    def region(self) -> Region:
+        """The fast side of what the prover does not read."""
+        with self._lock:
+            if self._region is None:
+                self._region = Region(self.facts, deadline=self.deadline())
+            return self._region
+
+    def codes(self, X: FloatArray, deadline: float | None) -> NDArray[np.int8]:
+        """A code for every point; OPEN is left to the exact step."""
+        return self.region.codes(X, deadline) if self.prover is None else self.prover.codes(X, deadline)
 
     def prepared(self) -> Known:
         """The same, with nothing that points taught it: what is found out from here on depends on the log and the points alone."""
-        return self._with(None if self.region is None else self.region.prepared())
+        return (
+            self.fork() if self.prover is not None else self._with(self.region.prepared() if self.has_facts else None)
+        )
 
     def fork(self) -> Known:
         """A copy that learns for itself; its exact step starts anew, because solvers remember what they were asked."""
-        return self._with(None if self.region is None else self.region.fork())
+        if self.prover is None:
+            return self._with(self.region.fork() if self.has_facts else None)
+        twin = self._with(None)
+        twin.prover = self.prover.fork()
+        return twin
 
     def _with(self, region: Region | None) -> Known:
         twin = copy.copy(self)
-        twin.region = region
+        twin._region = region
         return twin
 
     def __getstate__(self) -> dict[str, Any]:
@@ -108,11 +147,10 @@ class Known:
 
     def _adds_nothing(self, earlier: Known) -> bool:
         """True if the rows added are labels that were certain already: the cone stays as it is."""
-        assert earlier.region is not None
         new = slice(earlier.rows, len(self.log))
-        if len(self.facts.explained) != len(earlier.facts.explained) or not self.log.labels[new].all():
+        if len(self.log.explained) != len(earlier.log.explained) or not self.log.labels[new].all():
             return False
-        return bool(np.array_equal(earlier.region.codes(np.array(self.log.points[new])), self.log.labels[new]))
+        return bool(np.array_equal(earlier.codes(np.array(self.log.points[new]), None), self.log.labels[new]))
 
     def settler(self) -> AnySettler:
         """The exact step; raises if no model fits the log."""
@@ -141,11 +179,10 @@ class Known:
         answers = Labelled(self.answers, filled)
         deadline = time.monotonic() + (self.time_limit or PATIENCE)
         settler = settler_of(self.facts, answers, evidence, deadline, self._relative_to)
-        if not settler.find_centre(None if self.region is None else self.region.centre()):
+        known = None if self.prover is None else self.prover.centre
+        if not settler.find_centre(known or self.region.centre()):
             raise_conflict(self.log, self.facts, answers, self.sides, self.tolerance)
-        if self.region is not None:
-            region = self.region
-            settler.suggest = lambda x: region.opponent(x, settler.ties.deadline)
+        settler.suggest = lambda x: self.region.opponent(x, settler.ties.deadline)
         return settler
 
     def _make_robust(self, answers: Mapping[int, Answer], evidence: Finder) -> RobustSettler:
@@ -159,8 +196,7 @@ class Known:
         weaker = [read_facts(self.log, self.log.dimension, self.sides.labels, self.tolerance, level) for level in less]
         by_cases = self.robust == "exact"
         settler = RobustSettler(answers, self.facts, whole, evidence, deadline, by_cases, weaker, self._relative_to)
-        inside = None if self.region is None else self.region.inside()
-        if not settler.find_centre(inside):
+        if not settler.find_centre(self.region.inside()):
             raise_conflict(self.log, whole, answers, self.sides, self.tolerance)
             branches = settler.look_further()
             if branches is not None:
@@ -170,7 +206,7 @@ class Known:
     def screens(self) -> Screens | None:
         """What settles batches of points under robust counterfactuals; None for other logs."""
         settler = self.settler()
-        if self._screens is None and isinstance(settler, RobustSettler) and self.region is not None:
+        if self._screens is None and isinstance(settler, RobustSettler):
             self._screens = Screens(self.region, settler, self.pool)
         return self._screens
 
@@ -190,10 +226,25 @@ class Known:
 
     @property
     def is_consistent(self) -> bool:
-        """True if a model that fits every answer is known: the gauge's interior for labels, else one that the checker accepted."""
-        if self.region is None or self._is_shown_by_labels:
+        """True if a model that fits every answer is known."""
+        if not self.has_facts or self.prover is not None:
             return True
         return self.settler().centre is not None
+
+    @property
+    def pinned_down(self) -> bool:
+        """True if the log leaves a single model, up to the tolerance of its answers."""
+        if self.prover is not None:
+            return self.prover.pinned_down
+        if not self.has_facts:
+            return False
+        sharp = any(1 - fact.steepness / fact.length < 1e-9 for fact in self.region.smooth)
+        return sharp or (bool(self.region.cone.core.basis.shape[1] == 1) and not self.region.facts.is_linear)
+
+    @property
+    def centre(self) -> Model | None:
+        """A model that fits every answer, if one is known."""
+        return self.settler().centre if self.prover is None else self.prover.centre
 
     def deadline(self) -> float | None:
         """When an exact step that begins now has to stop."""
@@ -202,7 +253,7 @@ class Known:
     @np.errstate(all="ignore")
     def prove(self, x: FloatArray, verdict: Verdict | None) -> Certificate | Disagreement:
         """The proof of a point's verdict; SolverFailed if there is none."""
-        settled = self._trivial(x)
+        settled = self._trivial(x) or self._by_prover(x, verdict)
         if settled is None:
             settler = self.settler()
             settler.limit(self.deadline())
@@ -223,9 +274,22 @@ class Known:
                 f"the proof that was found cannot be written so that everyone can check it: {error}"
             ) from None
 
+    def _by_prover(self, x: FloatArray, verdict: Verdict | None) -> Settled | None:
+        if self.prover is None or verdict is Verdict.UNDECIDED:
+            return None
+        with self._lock:
+            try:
+                found = self.prover.settle(x, None if verdict is None else int(verdict), self.deadline())
+            except (OutOfTime, *BEYOND_FLOAT64):
+                return None
+        if found is None:
+            return None
+        yes, no = found.models or (None, None)
+        return Settled(Verdict(found.code), found.terms, yes=yes, no=no)
+
     def _trivial(self, x: FloatArray) -> Settled | None:
         """Two models that a log without answers leaves, as it does all others."""
-        if self.region is not None:
+        if self.has_facts:
             return None
         if self.facts.unsided:
             return UNDECIDED
@@ -235,7 +299,7 @@ class Known:
 
     def interval(self, x: FloatArray) -> tuple[float, float]:
         """How far a point may lie from the plane, on either side."""
-        settler = self.settler() if self.region is not None else None
+        settler = self.settler() if self.has_facts and self.prover is None else None
         if not isinstance(settler, RobustSettler):
             raise InvalidInput(
                 "an interval is for points under robust counterfactuals; other verdicts are decided without one"

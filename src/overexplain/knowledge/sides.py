@@ -69,6 +69,8 @@ def find_sides(
     """The labels of a log, completed; `earlier` are sides that were implied before rows were added."""
     labels = np.array(log.labels, dtype=np.int8)
     assumed: tuple[tuple[int, int], ...] = ()
+    if labels[log.explained].all():
+        return Sides(labels)
     usable = [int(row) for row in log.explained if answers[int(row)].is_used]
     open_rows = [row for row in usable if labels[row] == 0]
     if not labels.any() and all(answers[row].is_swappable for row in usable):

@@ -1,0 +1,108 @@
+"""Many targets at once: models and sets of rows that were found for earlier ones, and the choice between NumPy and
+compiled loops."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from overexplain.geometry.arrays import BoolArray, FloatArray, IntArray
+from overexplain.knowledge.prover import projection
+from overexplain.knowledge.prover.cone import RoundCone
+from overexplain.knowledge.prover.projection import HELD, STUCK, UNKNOWN
+
+__all__ = ["HELD", "STUCK", "UNKNOWN", "Batch", "Found"]
+
+POOL, STORED = 1024, 256
+"""Models and sets of rows that are kept."""
+LIMIT = 400
+"""Rows that join or leave before a search is given up."""
+WORTH_COMPILING, WORTH_LOADING = 3000, 200
+"""Targets from which on compiled loops are worth a compilation, or being called if they are there already."""
+PIECE = 4096
+"""Targets that are searched for in one go: what they teach is looked at in between."""
+COMPILED = "overexplain.knowledge.prover.compiled"
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """For each target: its code, the number of its model in the pool (or −1), the rows that hold it (−1: none) with
+    their weights, and
+    whether whole numbers proved it."""
+
+    codes: NDArray[np.int8]
+    models: IntArray
+    held: IntArray
+    weights: FloatArray
+    proved: BoolArray
+
+
+@final
+class Batch:
+    """Searches in one cone; `models` are those found so far, in the cone's coordinates."""
+
+    def __init__(self, cone: RoundCone, whole: FloatArray | None = None) -> None:
+        self.cone = cone
+        self.whole = np.zeros((0, cone.rows.shape[1])) if whole is None else whole
+        r, padded = cone.rank, len(cone.columns)
+        self._pool, self._pool_columns, self.known = np.zeros((POOL, r)), np.zeros((padded, POOL), np.float32), 0
+        self._sets = (
+            np.zeros((padded, STORED), np.float32),
+            np.zeros(STORED, np.int64),
+            np.zeros((STORED, r + 1), np.int64),
+            np.zeros((STORED, r + 1)),
+            np.zeros((STORED, r + 1, r)),
+            np.zeros(1, np.int64),
+        )
+        self._seen, self._kept = 0, np.zeros(POOL, dtype=bool)
+
+    @property
+    def models(self) -> FloatArray:
+        """The models found so far, in the coordinates of the cone."""
+        return self._pool[: self.known]
+
+    def admitted(self, keeps: Callable[[FloatArray], BoolArray]) -> BoolArray:
+        """For each model: True if `keeps` admits it; every model is asked about once."""
+        new = slice(self._seen, self.known)
+        self._kept[new] = keeps(self.cone.models(self._pool[new]))
+        self._seen = self.known
+        return self._kept[: self.known]
+
+    def fork(self) -> Batch:
+        """A copy that has learnt nothing."""
+        return Batch(self.cone, self.whole)
+
+    def search(self, C: FloatArray, queries: FloatArray | None = None) -> Found:
+        """What is found for targets C of length 1, as many as the pool has room for. `queries`: the same in whole numbers."""
+        cone, whole = self.cone, self.whole if queries is not None else self.whole[:0]
+        asked = self.whole[:0] if queries is None else queries
+        if self.known >= len(self._pool):
+            self._forget()
+        codes, models, held, weights, proved, self.known, done = self._sweep(len(C))(
+            cone.A, cone.columns, cone.depth, cone.z0, C, C @ cone.z0, whole, asked, cone.map, cone.scale,
+            self._pool, self._pool_columns, self.known, self._sets, LIMIT,
+        )  # fmt: skip
+        return Found(codes[:done], models[:done], held[:done], weights[:done], proved[:done])
+
+    @staticmethod
+    def _sweep(count: int) -> Any:
+        is_loaded = COMPILED in sys.modules
+        if count < (WORTH_LOADING if is_loaded else WORTH_COMPILING):
+            return projection.sweep
+        try:
+            from overexplain.knowledge.prover.compiled import sweep
+        except ImportError:
+            return projection.sweep
+        return sweep
+
+    def _forget(self) -> None:
+        """Every second model makes room for others."""
+        kept, flags = self._pool[1 : self.known : 2].copy(), self._kept[1 : self.known : 2].copy()
+        self.known, self._seen = len(kept), min(self._seen // 2, len(kept))
+        self._pool[: self.known], self._kept[: self.known] = kept, flags
+        self._pool_columns[: kept.shape[1], : self.known] = -kept.T

@@ -1,0 +1,111 @@
+"""Columns as whole numbers: x = base + unit·k, without rounding, for every logged value.
+
+Such a change of every column is a linear and invertible change of (x, −1), so a query is a combination of rows with the
+same weights before and after (docs/theory/ties.md). Standardised flags become 0 and 1, cents become counts, bins become
+0, 1, 2; small whole numbers have small determinants, and those are what exact proofs cost.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+from math import lcm
+from typing import final
+
+import numpy as np
+
+from overexplain.geometry.arrays import BoolArray, FloatArray, IntArray
+
+NARROW = 2**30
+"""Codes of logged values below this make a column narrow."""
+WIDE = 2**40
+"""Queries may be this far out, or have a common denominator up to this."""
+LARGEST = 2.0**60
+
+
+@final
+class Coding:
+    """rows    (n, p): codes where a column is narrow, the values themselves where not
+    narrow  (p,): is the column in whole numbers?
+    """
+
+    def __init__(self, X: FloatArray) -> None:
+        n, p = X.shape
+        self.base, self.unit = np.zeros(p, dtype=np.int64), np.ones(p, dtype=np.int64)
+        self.power = np.array([_power(X[:, j]) for j in range(p)], dtype=np.int64)
+        self.narrow = np.ones(p, dtype=bool)
+        self.rows = np.array(X, dtype=np.float64)
+        for j in range(p):
+            scaled = np.ldexp(X[:, j], -self.power[j])
+            if not np.abs(scaled).max(initial=0.0) < LARGEST:
+                self.narrow[j] = False
+                continue
+            whole = scaled.astype(np.int64)
+            base = np.sort(whole)[n // 2]
+            unit = int(np.gcd.reduce(whole - base)) or 1
+            codes = (whole - base) // unit
+            if np.abs(codes).max(initial=0) >= NARROW:
+                self.narrow[j] = False
+                continue
+            self.base[j], self.unit[j], self.rows[:, j] = base, unit, codes
+
+    @property
+    def is_whole(self) -> bool:
+        """True if every column is in whole numbers."""
+        return bool(self.narrow.all())
+
+    def queries(self, X: FloatArray) -> tuple[FloatArray, BoolArray]:
+        """(rows (k, −1) of points, which of them are without rounding). Some are multiplied by a common denominator first."""
+        out = np.empty((len(X), X.shape[1] + 1))
+        out[:, -1] = -1.0
+        out[:, :-1] = X
+        narrow = np.flatnonzero(self.narrow)
+        scaled = np.ldexp(X[:, narrow], -self.power[narrow])
+        fits = (np.abs(scaled) < LARGEST) & (scaled == np.rint(scaled))
+        apart = np.where(fits, scaled, 0.0).astype(np.int64) - self.base[narrow]
+        codes = apart // self.unit[narrow]
+        fits &= (codes * self.unit[narrow] == apart) & (np.abs(codes) < WIDE)
+        out[:, narrow] = codes
+        exact = fits.all(axis=1) & self.is_whole
+        for i in np.flatnonzero(~fits.all(axis=1)):
+            entries = self.exact(X[i])
+            factor = lcm(*(v.denominator for v in entries))
+            if self.is_whole and factor < WIDE and all(abs(v * factor) < WIDE for v in entries):
+                out[i] = [*(int(v * factor) for v in entries), -factor]
+                exact[i] = True
+            else:
+                out[i, :-1] = [float(v) for v in entries]
+        return out, exact
+
+    def exact(self, x: FloatArray) -> list[Fraction]:
+        """The entries of a point in the units of `rows`, without rounding."""
+        return [
+            (Fraction(v) / Fraction(2) ** k - b) / u if narrow else Fraction(v)
+            for v, k, b, u, narrow in zip(
+                x.tolist(),
+                self.power.tolist(),
+                self.base.tolist(),
+                self.unit.tolist(),
+                self.narrow.tolist(),
+                strict=True,
+            )
+        ]
+
+    def model(self, z: Sequence[Fraction]) -> tuple[list[Fraction], Fraction]:
+        """A model of coded rows as (a, b) of the points themselves: a·x − b is the same."""
+        normal, offset = list(z[:-1]), z[-1]
+        for j in np.flatnonzero(self.narrow).tolist():
+            normal[j] = z[j] / (Fraction(2) ** int(self.power[j]) * int(self.unit[j]))
+            offset += z[j] * Fraction(int(self.base[j]), int(self.unit[j]))
+        return normal, offset
+
+
+def _power(column: FloatArray) -> int:
+    """The largest k such that all values are whole multiples of 2^k."""
+    values = column[column != 0]
+    if not len(values):
+        return 0
+    mantissa, exponent = np.frexp(np.abs(values))
+    whole = np.ldexp(mantissa, 53).astype(np.int64)
+    trailing: IntArray = np.frexp((whole & -whole).astype(np.float64))[1] - 1
+    return int((exponent - 53 + trailing).min())

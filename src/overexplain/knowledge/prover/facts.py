@@ -1,0 +1,411 @@
+"""The rows of a log as linear facts about z = (a, b, t_1 … t_K), t_k = ‖a‖* of the k-th distance; rounded to the side
+that keeps them true.
+
+A fact is left·z ≥ 0, > 0 if it is strict, or |left·z| ≤ width·t_k if it is an equality. With w = x' − x the step of an
+answer to a point of label y, and τ its tolerance (docs/theory/consistent.md, and the docstring of `checker` for the
+names):
+
+    side      y·(x, −1) − m·t                    strict for the label of a No alone
+    plane     (x', −1), equal to within τ
+    steepest  −y·w − c·t
+    flips     −y·(x', −1) + c·y·(x, −1), or with + τ·t
+    entry     ℓ∞: s_i·a_i ≥ 0 where the answer moved feature i by more than τ, s_i = sgn(−y·w_i)
+    step      ℓ∞: −y·w − ‖w‖·t, equal to within 2τ: steepest and Hölder
+    way       ℓ2: a_i − u_i·t, equal to within about τ/‖w‖: steepest and Hölder, u the unit vector of the step
+
+Ties are no rows but substitutions: under ℓ1 with weights d, a_i = ±d_i·t where the answer moved feature i by more than
+τ; under ℓ∞ a_i = 0 where it stayed behind by more than 2τ. They hold without any tolerance.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from fractions import Fraction
+from functools import cached_property
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from overexplain.geometry.arrays import BoolArray, FloatArray, IntArray
+from overexplain.geometry.lp import Lp
+from overexplain.geometry.mechanism import Mechanism
+from overexplain.geometry.norm import UNIT_ROUNDOFF, Norm
+from overexplain.geometry.norms import Weighted
+from overexplain.knowledge.facts import Steepest, is_euclidean, length_error
+from overexplain.log.querylog import QueryLog
+
+SIDE, PLANE, STEEPEST, FLIPS, ENTRY, STEP, WAY = range(7)
+NAMES = ("side", "plane", "steepest", "flips", "entry", "step", "way")
+UP, DOWN = 1 + 1e-13, 1 - 1e-13
+SHARP = 1e-6
+"""An answer whose tolerance is below this share of its step fixes entries of a."""
+
+
+@dataclass(frozen=True, eq=False)
+class Facts:
+    """Rows of facts over z, and where each comes from: `origin` is the log's row, `name`, `sign` and `index` are the checker's."""
+
+    left: FloatArray
+    strict: BoolArray
+    equal: BoolArray
+    width: FloatArray
+    number: IntArray
+    """Which length pays for the width; −1: none does."""
+    sharp: BoolArray
+    """Equalities whose values are expected far inside their widths, as those of float64 answers: the search may take
+    them as exact."""
+    origin: IntArray
+    name: IntArray
+    index: IntArray
+
+    def __len__(self) -> int:
+        return len(self.left)
+
+    def __getitem__(self, rows: Any) -> Facts:
+        return Facts(*(getattr(self, field.name)[rows] for field in fields(Facts)))
+
+    @staticmethod
+    def joined(parts: Sequence[Facts], size: int) -> Facts:
+        """All rows of some facts over `size` unknowns."""
+        parts = [_rows(np.zeros((0, size)), np.zeros(0, dtype=np.int64), SIDE), *parts]
+        return Facts(*(np.concatenate([getattr(part, field.name) for part in parts]) for field in fields(Facts)))
+
+
+def _rows(
+    left: FloatArray,
+    origin: IntArray,
+    name: int,
+    *,
+    strict: Any = False,
+    width: Any = None,
+    number: int = -1,
+    sharp: Any = True,
+    index: Any = -1,
+) -> Facts:
+    def full(value: Any, kind: type) -> NDArray[Any]:
+        return np.array(np.broadcast_to(value, len(left)), dtype=kind)
+
+    return Facts(
+        left,
+        full(strict, bool),
+        full(width is not None, bool),
+        full(0.0 if width is None else width, float),
+        full(number, int),
+        full(sharp, bool),
+        full(origin, int),
+        full(name, int),
+        full(index, int),
+    )
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Block:
+    """Labelled rows of a log under the same terms. Without `terms`: labels alone. `low` ≤ ‖w‖ ≤ `high`, `tolerance` is
+    at least τ."""
+
+    rows: IntArray
+    points: FloatArray
+    sides: IntArray
+    terms: Mechanism | None = None
+    answers: FloatArray | None = None
+    number: int = -1
+    """Its distance among the lengths."""
+
+    @property
+    def is_measured(self) -> bool:
+        """True if its facts have a length in them."""
+        return self.number >= 0
+
+    @property
+    def norm(self) -> Norm:
+        assert self.terms is not None
+        assert self.terms.distance is not None
+        return self.terms.distance
+
+    @property
+    def slack(self) -> float | None:
+        return None if self.terms is None else self.terms.slack
+
+    @property
+    def is_rounding(self) -> bool:
+        """True if the tolerance is that of float64."""
+        return self.terms is not None and self.terms.tolerance is None
+
+    @cached_property
+    def step(self) -> FloatArray:
+        """w = x' − x."""
+        assert self.answers is not None
+        return np.asarray(self.answers - self.points)
+
+    @cached_property
+    def lengths(self) -> tuple[FloatArray, FloatArray]:
+        """(low, high) with low ≤ ‖w‖ ≤ high, the rounding of w itself included."""
+        p = self.points.shape[1]
+        size, off = np.asarray(self.norm(self.step)), length_error(self.norm, p)
+        own = UNIT_ROUNDOFF * (np.abs(self.step) @ self.norm.units(p))
+        return np.maximum(size * (1 - off) - own, 0.0), size * (1 + off) + own
+
+    @cached_property
+    def tolerance(self) -> FloatArray:
+        """At least τ."""
+        assert self.terms is not None
+        assert self.answers is not None
+        if self.terms.tolerance is not None:
+            return np.full(len(self.rows), self.terms.tolerance)
+        off = length_error(self.norm, self.points.shape[1])
+        far = np.asarray(self.norm(self.points)) + np.asarray(self.norm(self.answers))
+        return np.asarray(self.norm.answer_rounding * far * (1 + off))
+
+    def steepest(self, k: int) -> Steepest:
+        """The k-th row as one step of a smooth distance."""
+        assert self.answers is not None
+        return Steepest(
+            int(self.rows[k]), int(self.sides[k]), self.points[k], self.answers[k], self.step[k],
+            float(self.lengths[1][k]), float(steepness(self)[k]), float(self.tolerance[k]), self.norm,
+        )  # fmt: skip
+
+
+def exponent_and_weights(norm: Norm, p: int) -> tuple[float, FloatArray] | None:
+    """(q, d) of ‖d∘v‖_q; None for any other norm."""
+    if isinstance(norm, Weighted):
+        inner = exponent_and_weights(norm.norm, p)
+        return None if inner is None else (inner[0], inner[1] * norm.weights)
+    return (norm.q, np.ones(p)) if isinstance(norm, Lp) else None
+
+
+def blocks_of(log: QueryLog, labels: ArrayLike, tolerance: float | None) -> list[Block] | None:
+    """The log by terms, labels first; None if it has rows that are not read here: robust ones, those of a domain, of an
+    unknown distance or
+    without a side, and exact answers without any tolerance."""
+    if log.dimension is None:
+        return []
+    points, sides = log.points, np.asarray(labels, dtype=np.int64)
+    used = np.zeros(len(log), dtype=bool)
+    blocks: list[Block] = []
+    numbers: dict[Norm, int] = {}
+    explained = np.zeros(len(log), dtype=bool)
+    explained[log.explained] = True
+    for number, terms in enumerate(log.mechanisms):
+        rows = np.flatnonzero(explained & (log.mechanism_ids == number))
+        if not len(rows):
+            continue
+        own = terms if tolerance is None else Mechanism(
+            terms.distance, terms.robustness, terms.radius, tolerance, terms.slack, terms.domain
+        )  # fmt: skip
+        if not own.is_plain or own.domain is not None or (sides[rows] == 0).any():
+            return None
+        at = -1
+        if own.slack is None:
+            if own.tolerance:
+                return None
+        elif own.distance is None or own.tolerance == 0.0:
+            return None
+        else:
+            at = numbers.setdefault(own.distance, len(numbers))
+        used[rows] = True
+        blocks.append(Block(rows, points[rows], sides[rows], own, log.explanations[rows], at))
+    rest = np.flatnonzero((sides != 0) & ~used)
+    if len(rest):
+        blocks.insert(0, Block(rest, points[rest], sides[rest]))
+    return blocks
+
+
+def steepness(block: Block) -> FloatArray:
+    """The c in −y·a·w ≥ c·t; ≤ 0: nothing is promised."""
+    low, tau = block.lengths[0], block.tolerance
+    if is_euclidean(block.norm):
+        return np.asarray(np.sqrt(np.maximum(low - tau, 0.0) * (low + tau)) * (1 - 8 * UNIT_ROUNDOFF))
+    return np.asarray((low - 2 * tau) * np.where(low > 2 * tau, 1 - 4 * UNIT_ROUNDOFF, 1.0))
+
+
+@final
+class Ties:
+    """a_i = value_i·t_k for the tied entries i; `number` (p,) is k, −1 where a_i is free. `conflict`: two answers disagree."""
+
+    def __init__(self, p: int, blocks: Sequence[Block], count: int) -> None:
+        self.value, self.number, self.row = np.zeros(p), np.full(p, -1), np.full(p, -1)
+        self.conflict = False
+        for block in blocks:
+            shape = exponent_and_weights(block.norm, p) if block.is_measured and block.slack == 0.0 else None
+            if shape is None or shape[0] not in (1.0, np.inf):
+                continue
+            q, d = shape
+            moved = np.abs(block.step) * d
+            tau = block.tolerance[:, None]
+            if q == 1.0:
+                tied = moved * (1 - 4 * UNIT_ROUNDOFF) > tau
+                values = np.where(tied, -block.sides[:, None] * np.sign(block.step) * d, 0.0)
+                self.conflict |= bool((values.max(axis=0) * values.min(axis=0) < 0).any())
+                sharpest = np.where(tied, moved / tau, 0.0).argmax(axis=0)
+            else:
+                tied = moved * (1 + 4 * UNIT_ROUNDOFF) < (block.lengths[0][:, None] - 2 * tau) * (1 - 4 * UNIT_ROUNDOFF)
+                values = np.zeros_like(moved)
+                sharpest = np.where(tied, (block.lengths[0][:, None] - moved) / tau, 0.0).argmax(axis=0)
+            for i in np.flatnonzero(tied.any(axis=0)):
+                j = int(sharpest[i])
+                if self.number[i] < 0:
+                    self.value[i], self.number[i], self.row[i] = values[j, i], block.number, block.rows[j]
+                elif self.number[i] == block.number:
+                    self.conflict |= bool(self.value[i] != values[j, i])
+                # else: another length has it already; the second tie is an equality among lengths, which the Keeper knows
+        self.free = np.flatnonzero(self.number < 0)
+        self._p, self._count = p, count
+
+    @property
+    def size(self) -> int:
+        """How many unknowns are left: free entries of a, b, and the lengths."""
+        return len(self.free) + 1 + self._count
+
+    def inner(self, rows: FloatArray) -> FloatArray:
+        """Linear forms over z in the unknowns that are left."""
+        out = np.hstack([rows[:, self.free], rows[:, self._p :]])
+        for k in range(self._count):
+            own = np.flatnonzero(self.number == k)
+            out[:, len(self.free) + 1 + k] += rows[:, own] @ self.value[own]
+        return out
+
+    def sizes(self, rows: FloatArray) -> FloatArray:
+        """The same with absolute values: what rounding is relative to."""
+        out = np.hstack([np.abs(rows[:, self.free]), np.abs(rows[:, self._p :])])
+        for k in range(self._count):
+            own = np.flatnonzero(self.number == k)
+            out[:, len(self.free) + 1 + k] += np.abs(rows[:, own]) @ np.abs(self.value[own])
+        return out
+
+    def outer(self, models: FloatArray) -> FloatArray:
+        """Models (a, b) of the unknowns that are left; their lengths are those of a, whatever the search found."""
+        out = np.zeros((len(models), self._p + 1))
+        out[:, self.free] = models[:, : len(self.free)]
+        out[:, self._p] = models[:, len(self.free)]
+        lengths = models[:, len(self.free) + 1 :]
+        tied = np.flatnonzero(self.number >= 0)
+        out[:, tied] = lengths[:, self.number[tied]] * self.value[tied]
+        return out
+
+    def exactly(self, model: FloatArray) -> list[Fraction]:
+        """A model of `outer` in rationals: entries that are tied to the same length are so without rounding."""
+        out = [Fraction(v) for v in model.tolist()]
+        for k in range(self._count):
+            own = np.flatnonzero((self.number == k) & (self.value != 0))
+            if len(own):
+                length = abs(out[own[0]]) / Fraction(abs(float(self.value[own[0]])))
+                for i in own.tolist():
+                    out[i] = length * Fraction(float(self.value[i]))
+        return out
+
+
+def read(blocks: Sequence[Block], p: int) -> tuple[Facts, Ties, list[Norm]]:
+    """(facts, ties, the distances whose lengths they are about)."""
+    norms: dict[int, Norm] = {block.number: block.norm for block in blocks if block.is_measured}
+    lengths = [norms[k] for k in sorted(norms)]
+    size = p + 1 + len(lengths)
+    ties = Ties(p, blocks, len(lengths))
+    parts = [part for block in blocks for part in _facts_of(block, p, size)]
+    for k, norm in enumerate(lengths):
+        own = [block for block in blocks if block.number == k and block.slack == 0.0]
+        parts += _shapes(own, norm, k, p, size)
+    return Facts.joined(parts, size), ties, lengths
+
+
+def _facts_of(block: Block, p: int, size: int) -> list[Facts]:
+    """What each row says."""
+    y = block.sides.astype(np.float64)[:, None]
+    own = np.zeros((len(block.rows), size))
+    own[:, :p], own[:, p] = y * block.points, -y[:, 0]
+    is_no = block.sides < 0
+    if block.answers is None or not block.is_measured:
+        side = _rows(own, block.rows, SIDE, strict=is_no)
+        if block.answers is None:
+            return [side]
+        across = np.zeros_like(own)
+        across[:, :p], across[:, p] = -y * block.answers, y[:, 0]
+        return [side, _rows(across, block.rows, FLIPS)]
+    at, tau, low = p + 1 + block.number, block.tolerance, block.lengths[0]
+    assert block.slack is not None
+    margin = np.maximum(low - tau * UP, 0.0) / (1 + block.slack) * DOWN
+    own[:, at] = -margin
+    side = _rows(own, block.rows, SIDE, strict=is_no & (margin == 0))
+    if block.slack:
+        share = np.where(low > tau * UP, tau * (1 + block.slack) / np.maximum(low - tau * UP, 1e-300) * UP, np.inf)
+        few = np.flatnonzero(share < 1e6)
+        across = -y * np.hstack([block.answers, -np.ones((len(y), 1))])
+        own_side = y * np.hstack([block.points, -np.ones((len(y), 1))])
+        flips = np.zeros_like(own)
+        flips[few, : p + 1] = across[few] + share[few, None] * own_side[few]
+        far = np.abs(block.answers) @ block.norm.units(p) + np.where(share < 1e6, share, 0.0) * (
+            np.abs(block.points) @ block.norm.units(p)
+        )
+        flips[:, at] = (
+            (share > 0) * (p + 8) * UNIT_ROUNDOFF * far * 2
+        )  # the sum itself is rounded; b is as large as a·x' may be
+        wide = np.flatnonzero(~(share < 1e6) & (low <= tau))
+        return [side, _rows(flips, block.rows, FLIPS)[few], *_tolerant(block, wide, across, tau, at, size, p)]
+    plane = np.zeros_like(own)
+    plane[:, :p], plane[:, p] = block.answers, -1.0
+    steep = steepness(block)
+    toward = np.zeros_like(own)
+    toward[:, :p], toward[:, at] = -y * block.step, -steep + _step_error(block, p)
+    kept = np.flatnonzero(steep > 2 * _step_error(block, p))
+    return [
+        side,
+        _rows(plane, block.rows, PLANE, width=tau * UP, number=block.number, sharp=block.is_rounding),
+        _rows(toward, block.rows, STEEPEST)[kept],
+    ]
+
+
+def _tolerant(
+    block: Block, rows: IntArray, across: FloatArray, tau: FloatArray, at: int, size: int, p: int
+) -> list[Facts]:
+    """Flips of answers that are no farther away than the tolerance: −y·(a·x' − b) ≥ −τ·t."""
+    left = np.zeros((len(rows), size))
+    left[:, : p + 1], left[:, at] = across[rows], tau[rows] * UP
+    return [_rows(left, block.rows[rows], FLIPS)] if len(rows) else []
+
+
+def _step_error(block: Block, p: int) -> FloatArray:
+    """What the rounding of w is worth, in units of t."""
+    return np.asarray(2 * UNIT_ROUNDOFF * (np.abs(block.step) @ block.norm.units(p)))
+
+
+def _shapes(blocks: Sequence[Block], norm: Norm, k: int, p: int, size: int) -> list[Facts]:
+    """What exact answers say together about the direction of a: for every entry by the answer that says it best."""
+    shape = exponent_and_weights(norm, p)
+    if shape is None or not blocks or shape[0] == 1.0 or (shape[0] != np.inf and shape[0] != 2.0):
+        return []
+    q, d = shape
+    steps = np.vstack([block.step for block in blocks])
+    sides = np.concatenate([block.sides for block in blocks])
+    low, high = (np.concatenate([block.lengths[e] for block in blocks]) for e in (0, 1))
+    tau, origin = np.concatenate([b.tolerance for b in blocks]), np.concatenate([b.rows for b in blocks])
+    off = np.concatenate([_step_error(block, p) for block in blocks])
+    rounding = np.concatenate([np.full(len(b.rows), b.is_rounding) for b in blocks])
+    toward = -sides[:, None] * steps
+    parts: list[Facts] = []
+    if q == np.inf:
+        moved = np.abs(steps) * d
+        surely = moved * (1 - 4 * UNIT_ROUNDOFF) > tau[:, None]
+        best = np.where(surely, moved / tau[:, None], 0.0).argmax(axis=0)
+        for i in np.flatnonzero(surely.any(axis=0)):
+            left = np.zeros((1, size))
+            left[0, i] = np.sign(toward[best[i], i])
+            parts.append(_rows(left, origin[best[i]][None], ENTRY, index=i))
+        sharp = np.flatnonzero((tau < SHARP * low) & rounding)
+        if len(sharp):
+            j = sharp[np.argmin(tau[sharp] / low[sharp])]
+            left = np.zeros((1, size))
+            left[0, :p], left[0, p + 1 + k] = toward[j], -high[j]
+            width = (2 * tau[j] + 2 * off[j] + high[j] - low[j]) * UP
+            parts.append(_rows(left, origin[j][None], STEP, width=width, number=k))
+        return parts
+    sharp = np.flatnonzero((tau < SHARP * low) & rounding)
+    if len(sharp):
+        j = sharp[np.argmin(tau[sharp] / low[sharp])]
+        left = np.zeros((p, size))
+        left[np.arange(p), np.arange(p)] = 1.0
+        left[:, p + 1 + k] = -d * (toward[j] * d) / high[j]
+        width = d * (tau[j] / low[j] * (1 + 1e-6) + 16 * (p + 8) * UNIT_ROUNDOFF)
+        parts.append(_rows(left, np.repeat(origin[j], p), WAY, width=width, number=k, index=np.arange(p)))
+    return parts

@@ -1,0 +1,247 @@
+"""Could this model have given the log? By the definition (docs/theory/consistent.md), for many models at once in
+float64, rounding paid.
+
+A model (a, b) is admitted only if every row is kept for certain:
+
+    label         y·(a·x − b) > 0
+    merely valid  −y·(a·x' − b) > 0
+    exact         an optimum of the model lies within τ of x'
+    slack ε       a point across, no farther than 1 + ε times the optimum, does
+
+What is admitted here the checker accepts in rationals. Distances without a closed form are left to it altogether.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from fractions import Fraction
+from typing import final
+
+import numpy as np
+
+from overexplain.errors import CertificateInvalid
+from overexplain.geometry.arrays import BoolArray, FloatArray
+from overexplain.geometry.norm import UNIT_ROUNDOFF
+from overexplain.knowledge.checker import Answer, check_witness
+from overexplain.knowledge.enclosures import Evidence
+from overexplain.knowledge.prover.facts import Block, Ties, exponent_and_weights
+
+Model = tuple[list[Fraction], Fraction]
+INSIDE = 1 - 1e-9
+"""An optimum has to lie within this share of the tolerance."""
+MOST = 24
+"""Models that are held against rows in rationals in one call, where floats have no formula."""
+
+
+@final
+class Keeper:
+    """Holds models to the definition; `answers` are the log's rows in exact numbers."""
+
+    def __init__(self, blocks: Sequence[Block], ties: Ties, answers: Mapping[int, Answer], evidence: Evidence) -> None:
+        self.blocks, self.ties, self.answers, self.evidence = blocks, ties, answers, evidence
+        p = blocks[0].points.shape[1]
+        self._p, self._off = p, 1.02 * (p + 16) * UNIT_ROUNDOFF
+        self._shapes = [exponent_and_weights(b.norm, p) if b.is_measured else None for b in blocks]
+        self.is_quick = all(
+            shape is not None and (block.slack != 0.0 or shape[0] in (1.0, 2.0, np.inf))
+            for block, shape in zip(blocks, self._shapes, strict=True)
+            if block.is_measured
+        )
+
+    def snap(self, models: FloatArray) -> FloatArray:
+        """Models of the unknowns that are left as (a, b): ties exact, and no free entry of a beyond the length that ties fix."""
+        found = self.ties.outer(models)
+        lengths = models[:, len(self.ties.free) + 1 :]
+        for block, shape in zip(self.blocks, self._shapes, strict=True):
+            if (
+                shape is not None
+                and shape[0] == 1.0
+                and block.slack == 0.0
+                and (self.ties.number == block.number).any()
+            ):
+                most = lengths[:, block.number, None] * shape[1][self.ties.free] * (1 - 4 * UNIT_ROUNDOFF)
+                found[:, self.ties.free] = np.clip(found[:, self.ties.free], -np.abs(most), np.abs(most))
+        return found
+
+    @np.errstate(all="ignore")
+    def fitted(self, models: FloatArray, place: float | None = None) -> FloatArray:
+        """The models with offsets at which they give all rows, as far as floats tell; as they are if there are none.
+
+        `place` between 0 and 1: how far between the least and the largest such offset; None: as near as can be.
+        """
+        if not self.is_quick or not len(models):
+            return models
+        low, high = np.full(len(models), -np.inf), np.full(len(models), np.inf)
+        for block, shape in zip(self.blocks, self._shapes, strict=True):
+            for ends in self._offsets(block, shape, models[:, :-1]):
+                low, high = np.maximum(low, ends[0].max(axis=1)), np.minimum(high, ends[1].min(axis=1))
+        is_bounded = np.isfinite(high - low)
+        if place is None:
+            room = np.where(is_bounded, 0.02 * (high - low), 1e-9 * np.abs(models).max(axis=1))
+            offset = np.clip(models[:, -1], low + room, high - room)
+        else:
+            offset = np.where(is_bounded, low + place * (high - low), models[:, -1])
+        moved = models.copy()
+        moved[:, -1] = np.where(low < high, offset, models[:, -1])
+        return moved
+
+    def _offsets(
+        self, block: Block, shape: tuple[float, FloatArray] | None, a: FloatArray
+    ) -> Iterator[tuple[FloatArray, FloatArray]]:
+        """Offsets between which each model gives each row, as far as floats tell: (models, rows)."""
+        yes, at = block.sides > 0, a @ block.points.T
+        yield np.where(yes, -np.inf, at), np.where(yes, at, np.inf)
+        if block.answers is None:
+            return
+        if not block.is_measured:
+            beyond = a @ block.answers.T
+            yield np.where(yes, beyond, -np.inf), np.where(yes, np.inf, beyond)
+        elif block.slack:
+            beyond, t = a @ block.answers.T, np.asarray(block.norm.dual(a))[:, None]
+            least = block.lengths[1] / (1 + block.slack) * t
+            yield np.where(yes, beyond, at + least), np.where(yes, at - least, beyond)
+        else:
+            assert shape is not None
+            t = np.asarray(block.norm.dual(a))[:, None]
+            low, high = self._distances(block, *shape, a, t)
+            yield np.where(yes, at - high * t, at + low * t), np.where(yes, at - low * t, at + high * t)
+
+    def _distances(
+        self, block: Block, q: float, d: FloatArray, a: FloatArray, t: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        """Distances from the plane between which an optimum lies within the tolerance of each answer: (models, rows)."""
+        steps, tau = -block.sides[:, None] * block.step * d, block.tolerance * INSIDE
+        if q == 2.0:
+            unit = a / d / t
+            along = unit @ steps.T
+            beside = np.array(
+                [np.sqrt(((steps - along[k][:, None] * unit[k]) ** 2).sum(axis=1)) for k in range(len(a))]
+            )
+            room = np.sqrt(np.maximum(tau * tau - beside * beside, 0.0))
+            return along - room, along + room
+        if q == 1.0:
+            gain = self._gain(block, d, a, steps)
+            room = tau - (block.lengths[1] - gain)
+            return gain - room, gain + room
+        sign = np.sign(a)
+        low, high = np.empty((len(a), len(steps))), np.empty((len(a), len(steps)))
+        for k in range(len(a)):
+            moved = steps * sign[k]
+            low[k] = np.where(sign[k] != 0, moved, np.abs(steps)).max(axis=1) - tau
+            high[k] = np.where(sign[k] != 0, moved, np.inf).min(axis=1) + tau
+        return np.maximum(low, 0.0), high
+
+    def _gain(self, block: Block, d: FloatArray, a: FloatArray, steps: FloatArray) -> FloatArray:
+        """ℓ1: how much of each step is made along axes whose entries are known to be the longest: (models, rows)."""
+        tied = np.zeros((len(a), self._p))
+        own = (self.ties.number == block.number) & (self.ties.value != 0)
+        tied[:, own] = np.sign(self.ties.value[own])
+        if not own.any():
+            every = np.arange(len(a))
+            top = (np.abs(a) / d).argmax(axis=1)
+            tied[every, top] = np.sign(a[every, top])
+        return np.asarray(np.maximum(tied, 0) @ np.maximum(steps, 0).T + np.maximum(-tied, 0) @ np.maximum(-steps, 0).T)
+
+    def kept(self, models: FloatArray) -> BoolArray:
+        """For snapped models (a, b), a row each: True if it keeps every row of the log, for certain."""
+        if not self.is_quick:
+            some = [i < MOST and self.kept_exactly(self.exactly(model)) for i, model in enumerate(models)]
+            return np.array(some, dtype=bool)
+        with np.errstate(all="ignore"):
+            ok: BoolArray = np.asarray(np.isfinite(models).all(axis=1) & models[:, :-1].any(axis=1))
+            for block, shape in zip(self.blocks, self._shapes, strict=True):
+                if ok.any():
+                    ok[ok] = self._kept_block(block, shape, models[ok])
+        return ok
+
+    def _kept_block(self, block: Block, shape: tuple[float, FloatArray] | None, models: FloatArray) -> BoolArray:
+        a, b, y = models[:, :-1], models[:, -1:], block.sides.astype(np.float64)
+        own = y * (a @ block.points.T - b)
+        e = self._off * (np.abs(a) @ np.abs(block.points).T + np.abs(b))
+        kept = (own > e).all(axis=1)
+        if block.answers is None or not kept.any():
+            return np.asarray(kept)
+        across = -y * (a @ block.answers.T - b)
+        e2 = self._off * (np.abs(a) @ np.abs(block.answers).T + np.abs(b))
+        if not block.is_measured:
+            return np.asarray(kept & (across > e2).all(axis=1))
+        assert shape is not None
+        q, d = shape
+        size = (np.abs(a) / d).max(axis=1) if q == 1.0 else np.asarray(block.norm.dual(a))
+        t = size[:, None]
+        delta, far_off = own / t, (e / t + self._off * np.abs(own) / t) * 1.01
+        tau = block.tolerance * (INSIDE if block.is_rounding else 1.0)
+        if block.slack:
+            return np.asarray(kept & self._has_slack(block, own, across, e, e2, delta, far_off).all(axis=1))
+        far = self._far(block, q, d, a, t, y, delta)
+        off = far_off + 4 * self._off * (block.lengths[1] + np.abs(delta))
+        return np.asarray(kept & (far + off <= tau * INSIDE * INSIDE).all(axis=1))
+
+    def _has_slack(
+        self, block: Block, own: FloatArray, across: FloatArray, e: FloatArray, e2: FloatArray, delta: FloatArray,
+        far_off: FloatArray,
+    ) -> BoolArray:  # fmt: skip
+        """A point x + (1 + s)·w, |s|·‖w‖ ≤ τ, is across and not too far; or x itself is near enough to its own optimum."""
+        assert block.slack is not None
+        low, high, tau = *block.lengths, block.tolerance * INSIDE
+        long = np.maximum(high, 1e-300)
+        most = np.minimum((delta - far_off) * (1 + block.slack) / long - 1, tau / long)
+        lacking, along = e2 - across, own + across
+        needed = np.where(
+            lacking > 0, lacking / np.maximum(along - e - e2, 1e-300), lacking / (np.abs(along) + e + e2 + 1e-300)
+        )
+        needed = np.where((lacking > 0) & (along <= e + e2), np.inf, np.maximum(needed, -tau / np.maximum(low, 1e-300)))
+        inside = needed + 1e-12 * np.abs(needed) <= most - 1e-12 * np.abs(most)
+        return np.asarray(inside | (high + delta + far_off <= tau))
+
+    def _far(
+        self, block: Block, q: float, d: FloatArray, a: FloatArray, t: FloatArray, y: FloatArray, delta: FloatArray
+    ) -> FloatArray:
+        """How far the nearest optimum is from each answer, at most: (models, rows)."""
+        steps = -y[:, None] * block.step
+        if q == 2.0:
+            unit = a / d / t  # d∘(the unit step towards the plane)
+            scaled = steps * d
+            inner = unit @ scaled.T
+            square = (
+                (scaled * scaled).sum(axis=1) - 2 * delta * inner + delta * delta * (unit * unit).sum(axis=1)[:, None]
+            )
+            rounding = 8 * self._off * ((scaled * scaled).sum(axis=1) + delta * delta)
+            coarse = np.sqrt(np.maximum(square, 0.0) + rounding)
+            unclear = np.flatnonzero((coarse > 0.5 * block.tolerance).any(axis=1))
+            if len(unclear):  # differences of close numbers: entry by entry
+                for m in unclear:
+                    rest = scaled - delta[m][:, None] * unit[m]
+                    coarse[m] = np.sqrt((rest * rest).sum(axis=1)) * (1 + self._off)
+            return np.asarray(coarse)
+        if q == 1.0:
+            own = (self.ties.number == block.number) & (self.ties.value != 0)
+            gain = self._gain(block, d, a, steps * d)
+            far = block.lengths[1] - gain + np.abs(gain - delta)
+            if own.any():  # nothing may be longer than what is tied
+                length = (np.abs(a[:, own]) / np.abs(self.ties.value[own])).min(axis=1)
+                longest = (np.abs(a[:, ~own]) / d[~own]).max(axis=1, initial=0.0)
+                far[longest > length * (1 - 2 * UNIT_ROUNDOFF)] = np.inf
+            return np.asarray(far)
+        sign = np.sign(a)
+        scaled = steps * d
+        size = np.abs(scaled)
+        far = np.zeros((len(a), len(steps)))
+        for k in range(len(a)):
+            moved = np.abs(scaled * sign[k] - delta[k][:, None])
+            idle = np.maximum(size - delta[k][:, None], 0.0)
+            far[k] = np.where(sign[k] != 0, moved, idle).max(axis=1)
+        return far
+
+    def exactly(self, model: FloatArray) -> Model:
+        """A snapped model in rationals."""
+        exact = self.ties.exactly(model)
+        return exact[:-1], exact[-1]
+
+    def kept_exactly(self, model: Model) -> bool:
+        """True if the checker accepts the model."""
+        try:
+            check_witness(self.answers, model[0], model[1], lengths=self.evidence)
+        except CertificateInvalid:
+            return False
+        return True

@@ -1,0 +1,189 @@
+"""The prover of a log: verdicts on many points, and what settles one of them in the checker's words."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from overexplain.geometry.arrays import FloatArray, IntArray
+from overexplain.geometry.hyperplane import NO
+from overexplain.knowledge.belief import Belief
+from overexplain.knowledge.checker import Answer, Term
+from overexplain.knowledge.enclosures import Evidence
+from overexplain.knowledge.prover.cone import NoInterior
+from overexplain.knowledge.prover.facts import FLIPS, NAMES, SIDE, Block
+from overexplain.knowledge.prover.linear import Evidence as Settling
+from overexplain.knowledge.prover.linear import LinearProver, Model
+from overexplain.knowledge.prover.prover import UNKNOWN, Prover
+from overexplain.knowledge.prover.reduction import Contradiction, LinearFacts, Weights
+from overexplain.knowledge.prover.written import by_one_step, terms_of
+
+__all__ = ["Contradiction", "LogProver", "NoInterior"]
+
+SHARP = 1e-9
+"""A step under a smooth distance whose direction is known to within this leaves one model alone."""
+
+
+@dataclass(frozen=True)
+class Settlement:
+    """A code, and the terms that prove it or the models (one says Yes, the other No) that show it."""
+
+    code: int
+    terms: tuple[Term, ...] = ()
+    models: tuple[Model, Model] | None = None
+
+
+@final
+class LogProver:
+    """Decides points for the rows in `blocks`; `answers` are the log's rows in exact numbers, sides filled in.
+
+    Raises Contradiction if linear facts contradict each other, and NoInterior if floats see no model of facts with lengths.
+    """
+
+    @np.errstate(all="ignore")
+    def __init__(self, blocks: Sequence[Block], answers: Mapping[int, Answer], evidence: Evidence) -> None:
+        self.answers, self.evidence = answers, evidence
+        self._belief = Belief(answers, evidence)
+        self._linear: LinearProver | None = None
+        self._measured: Prover | None = None
+        if any(block.is_measured for block in blocks):
+            self._measured = Prover(blocks, answers, evidence)
+            return
+        facts, self._origin, self._name = linear_facts(blocks)
+        self._linear = LinearProver(facts)
+
+    @property
+    def is_complete(self) -> bool:
+        """True if it decides every point."""
+        return self._linear is not None
+
+    @property
+    def centre(self) -> Model | None:
+        """A model that fits the log, if one is known."""
+        if self._linear is not None:
+            return self._linear.centre
+        assert self._measured is not None
+        for model in self._measured.known[:4]:
+            exact = self._measured.keeper.exactly(model)
+            if self._measured.keeper.kept_exactly(exact):
+                return exact
+        return None
+
+    @property
+    def is_consistent(self) -> bool:
+        """True if a model that fits the log is known."""
+        return self._linear is not None or (self._measured is not None and len(self._measured.known) > 0)
+
+    @property
+    def pinned_down(self) -> bool:
+        """True if the log leaves a single model, up to the tolerance of its answers."""
+        prover = self._measured
+        if prover is None:
+            return False
+        if any(1 - step.steepness / step.length < SHARP for step in prover.smooth_steps):
+            return True
+        models = prover.ties.outer(prover.null.T)
+        return bool(prover.null.shape[1]) and int(np.linalg.matrix_rank(models / np.abs(models).max())) == 1
+
+    def fork(self) -> LogProver:
+        """A copy that learns for itself."""
+        twin = object.__new__(LogProver)
+        twin.__dict__.update(self.__dict__)
+        twin._linear = None if self._linear is None else self._linear.fork()
+        twin._measured = None if self._measured is None else self._measured.fork()
+        return twin
+
+    # Points.
+
+    @np.errstate(all="ignore")
+    def codes(self, X: FloatArray, deadline: float | None = None) -> NDArray[np.int8]:
+        """A code for every point; OPEN is left to the exact step."""
+        if self._linear is not None:
+            return self._linear.codes(X, deadline)
+        assert self._measured is not None
+        return self._measured.look(X, deadline)
+
+    @np.errstate(all="ignore")
+    def settle(self, x: FloatArray, verdict: int | None, deadline: float | None = None) -> Settlement | None:
+        """What settles a point, accepted by the checker; None if nothing was found."""
+        point = tuple(map(Fraction, x.tolist()))
+        if self._linear is not None:
+            return self._settled(self._linear.settle(x, deadline), point)
+        assert self._measured is not None
+        code = int(self._measured.look(x[None, :], deadline)[0]) if verdict is None else verdict
+        if code == UNKNOWN:
+            models = self._measured.models(x)
+            if models is None:
+                self._measured.look(x[None, :], deadline)
+                models = self._measured.models(x)
+            return None if models is None else Settlement(UNKNOWN, models=models)
+        return self._certain(x, point, code) if abs(code) == 1 else None
+
+    def _certain(self, x: FloatArray, point: tuple[Fraction, ...], code: int) -> Settlement | None:
+        prover = self._measured
+        assert prover is not None
+        for step in prover.smooth_steps:
+            terms = by_one_step(step, x, code)
+            if terms is not None and self._belief.proves(terms, point, code):
+                return Settlement(code, tuple(terms))
+        proof = prover.prove(x, code)
+        if proof is not None:
+            for terms in terms_of(prover, self.answers, self.evidence, x, proof):
+                if self._belief.proves(terms, point, code):
+                    return Settlement(code, tuple(terms))
+        if prover.linear is not None:
+            found = prover.linear.settle(x)
+            if found.code == code and found.weights is not None:
+                facts = prover.facts[prover.linear_facts]
+                terms = _terms(found.weights, facts.origin, facts.name)
+                if self._belief.proves(terms, point, code):
+                    return Settlement(code, tuple(terms))
+        return None
+
+    def _settled(self, found: Settling, point: tuple[Fraction, ...]) -> Settlement | None:
+        if found.models is not None:
+            return Settlement(UNKNOWN, models=found.models)
+        assert found.weights is not None
+        terms = _terms(found.weights, self._origin, self._name)
+        if found.code in (1, -1) and self._belief.proves(terms, point, found.code):
+            return Settlement(found.code, tuple(terms))
+        return None
+
+
+def linear_facts(blocks: Sequence[Block]) -> tuple[LinearFacts, IntArray, IntArray]:
+    """(the facts of labels and of merely valid answers, their rows in the log, their names)."""
+    points, sides, strict, origin, names = [], [], [], [], []
+    for block in blocks:
+        points.append(block.points)
+        sides.append(block.sides)
+        strict.append(block.sides == NO)
+        origin.append(block.rows)
+        names.append(np.full(len(block.rows), SIDE))
+        if block.answers is not None:
+            points.append(block.answers)
+            sides.append(-block.sides)
+            strict.append(np.zeros(len(block.rows), dtype=bool))
+            origin.append(block.rows)
+            names.append(np.full(len(block.rows), FLIPS))
+    facts = LinearFacts(np.vstack(points), np.concatenate(sides), np.concatenate(strict))
+    return facts, np.concatenate(origin), np.concatenate(names)
+
+
+def _terms(weights: Weights, origin: IntArray, name: IntArray) -> list[Term]:
+    ordered = sorted(weights.items(), key=lambda pair: -pair[1])  # what matters most is read first
+    return [Term(NAMES[int(name[i])], weight, int(origin[i])) for i, weight in ordered]
+
+
+def contradiction_of(blocks: Sequence[Block]) -> list[Term] | None:
+    """Terms that prove that labels and merely valid answers contradict each other; None if they do not."""
+    facts, origin, name = linear_facts(blocks)
+    try:
+        LinearProver(facts)
+    except Contradiction as found:
+        return _terms(found.weights, origin, name)
+    return None

@@ -1,0 +1,477 @@
+"""Facts with lengths in them: what explanations give away, as far as floats can prove it (docs/theory/ties.md).
+
+Ties are substituted first. Equalities that are thin and sharp are taken as exact by the search (the *core* is what they
+leave), all else are rows; the search asks for *room*, a share of t that the proof may cost, more or less of it until a
+proof or two models turn up. A point whose verdict hangs on the tolerances themselves is searched for in *slab
+coordinates*, in which the place of each plane in its slab is an unknown of its own. Proofs are believed if
+`lengths.Payer` says so, models if the `Keeper` admits them, whatever the search did.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import final
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import qr
+
+from overexplain.geometry.arrays import BoolArray, FloatArray, IntArray
+from overexplain.knowledge.checker import Answer
+from overexplain.knowledge.enclosures import Evidence
+from overexplain.knowledge.facts import Steepest
+from overexplain.knowledge.prover.batch import HELD
+from overexplain.knowledge.prover.cone import NoInterior, gamma
+from overexplain.knowledge.prover.facts import FLIPS, SIDE, Block, read
+from overexplain.knowledge.prover.keeper import Keeper
+from overexplain.knowledge.prover.lengths import Equalities, Length, Payer
+from overexplain.knowledge.prover.linear import OPEN, LinearProver
+from overexplain.knowledge.prover.pinned import Pinned, pin
+from overexplain.knowledge.prover.reduction import Contradiction, LinearFacts
+from overexplain.knowledge.prover.stage import Asked, Rooms, Stage
+from overexplain.knowledge.smooth import smooth_codes
+
+UNKNOWN = 0
+THIN = 1e-7
+"""A slab thinner than this share of what its row can be is taken as an equality by the search."""
+WIDER = 1e-3
+"""The same where floats see no inside otherwise."""
+RANK = 1e-7
+"""Equalities that differ by less than this are one."""
+ATTEMPTS = 14
+FEW_POINTS = 32
+"""Points for which a model through the point itself is looked for."""
+KNOWN = 2048
+SMOOTH = 16
+"""Steps of smooth distances that are tried in closed form, the sharpest first."""
+SPREAD, PLACES = 64, (1e-3, 0.05, 0.95, 0.999)
+"""Known models whose offsets are moved, and where to between the least and the largest that is left to them."""
+SHARES = (0.02, 0.2, 0.5, 0.8, 0.95)
+"""How far refused models are moved towards the centre."""
+
+
+@dataclass(frozen=True, eq=False)
+class Proof:
+    """Weights of a claim `sign`: of `rows` (numbers among the prover's rows), and ω of its equalities."""
+
+    sign: int
+    rows: IntArray
+    weights: FloatArray
+    omega: FloatArray
+
+
+@final
+class Prover:
+    """Decides points for a log with lengths; `codes` are 1, −1, 0 or OPEN (3) for what it cannot tell."""
+
+    def __init__(self, blocks: Sequence[Block], answers: Mapping[int, Answer], evidence: Evidence) -> None:
+        self.blocks = list(blocks)
+        self.p = blocks[0].points.shape[1]
+        self.facts, self.ties, self.norms = read(blocks, self.p)
+        if self.ties.conflict:
+            raise NoInterior
+        self.keeper = Keeper(blocks, self.ties, answers, evidence)
+        self.sources = [Length(norm, k, self.ties, self.p) for k, norm in enumerate(self.norms)]
+        self.cuts = np.unique(np.vstack([source.first() for source in self.sources]), axis=0)
+        self.known = np.zeros((0, self.p + 1))
+        self._fit()
+
+    # Reading the facts.
+
+    def _fit(self) -> None:
+        facts, ties = self.facts, self.ties
+        inequalities, equalities = np.flatnonzero(~facts.equal), np.flatnonzero(facts.equal)
+        slabs = np.zeros((len(equalities), facts.left.shape[1]))
+        slabs[np.arange(len(equalities)), self.p + 1 + facts.number[equalities]] = facts.width[equalities]
+        every = np.vstack([
+            facts.left[inequalities], facts.left[equalities] + slabs, slabs - facts.left[equalities], self.cuts
+        ])  # fmt: skip
+        n = len(equalities)
+        self.of_row = np.concatenate([inequalities, equalities, equalities, np.full(len(self.cuts), -1)])
+        """The fact of each row; −1: a cut, the last of which are `cuts`."""
+        self.way = np.concatenate([np.ones(len(inequalities) + n), -np.ones(n), np.arange(len(self.cuts))])
+        self.base = len(inequalities)
+        self.rows, sizes = ties.inner(every), ties.sizes(every)
+        largest = np.abs(self.rows[: self.base + n]).max(axis=0, initial=0.0)
+        self.scale = np.ldexp(1.0, -np.frexp(np.where(largest > 0, largest, 1.0))[1])
+        self._equal = ties.inner(facts.left[equalities])
+        self._equal_sizes = ties.sizes(facts.left[equalities])
+        self._equalities = equalities
+        thin = self._thin(THIN) & facts.sharp[equalities]
+        self.used, null, back = self._split(np.flatnonzero(thin))
+        self.null, self.back = null, back
+        self.equal = self._chosen(self.used, back)
+        self.payer = Payer(ties, self.norms, self.p, self.rows, sizes, self.equal, self.base)
+        wide = np.flatnonzero(~thin)
+        cut = self.base + 2 * n + np.arange(len(self.cuts))
+        plain = np.concatenate([np.arange(self.base), self.base + wide, self.base + n + wide, cut]).astype(np.int64)
+        missed = self._missed(np.flatnonzero(thin), null)
+        force = np.concatenate([self.base + missed, self.base + n + missed]).astype(np.int64)
+        self.core = self._core(plain, force, null, n)
+        self.slab: Stage | None = None
+        self.admit(self.core.centre[None, :])
+
+    def _thin(self, share: float) -> BoolArray:
+        """Slabs thinner than a share of the most that their row can be, in units of its own length."""
+        facts, size = self.facts[self._equalities], np.zeros(len(self._equalities))
+        for k, norm in enumerate(self.norms):
+            own = facts.number == k
+            if own.any():
+                left = facts.left[own]
+                typical = float(
+                    np.median(np.asarray(norm(self.facts.left[:, : self.p])))
+                )  # b is about as large as points are
+                size[own] = (
+                    np.asarray(norm(left[:, : self.p]))
+                    + np.abs(left[:, self.p + 1 + k])
+                    + np.abs(left[:, self.p]) * typical
+                )
+        return np.asarray(facts.width < share * size)
+
+    def _split(self, thin: IntArray) -> tuple[IntArray, FloatArray, FloatArray]:
+        """(equalities that span the thin ones, the sharpest first; what they leave; the way back from their values)."""
+        size = self.rows.shape[1]
+        if not len(thin):
+            return np.zeros(0, dtype=np.int64), np.eye(size), np.zeros((size, 0))
+        scaled = self._equal[thin] * self.scale
+        length = np.linalg.norm(scaled, axis=1)
+        live = length > 1e-13 * np.linalg.norm(self._equal_sizes[thin] * self.scale, axis=1)
+        thin, scaled, length = thin[live], scaled[live], length[live]
+        if not len(thin):
+            return thin, np.eye(size), np.zeros((size, 0))
+        unit = scaled / length[:, None]
+        _, values, turned = np.linalg.svd(
+            unit if len(unit) <= size else np.linalg.qr(unit, mode="r"), full_matrices=True
+        )
+        rank = int((values > RANK * values[0]).sum())
+        sharpness = np.maximum(self.facts.width[self._equalities[thin]] / length, 1e-300)
+        order = qr((unit / np.maximum(sharpness, 1e-6 * sharpness.max())[:, None]).T, mode="r", pivoting=True)[1]
+        chosen = np.sort(order[:rank])
+        if (
+            np.linalg.matrix_rank(unit[chosen], tol=RANK / 10) < rank
+        ):  # sharp ones that hardly differ: by their directions alone
+            chosen = np.sort(qr(unit.T, mode="r", pivoting=True)[1][:rank])
+        back = self.scale[:, None] * np.linalg.pinv(unit[chosen]) / length[chosen]
+        return thin[chosen], turned[rank:].T, back
+
+    def _chosen(self, used: IntArray, back: FloatArray) -> Equalities:
+        facts = self.facts[self._equalities[used]]
+        return Equalities(self._equal[used], self._equal_sizes[used], facts.width, facts.number, back)
+
+    def _missed(self, thin: IntArray, null: FloatArray) -> IntArray:
+        """Thin slabs that the core leaves by more than a share of their width: the rank was cut off above them."""
+        rows = self._equal[thin] * self.scale
+        off = np.linalg.norm(rows @ null, axis=1)
+        noise = 1e-14 * np.linalg.norm(np.abs(rows) @ np.abs(null), axis=1)
+        return np.asarray(thin[(off > 1e-2 * self.facts.width[self._equalities[thin]]) & (off > noise)])
+
+    def _core(self, plain: IntArray, force: IntArray, null: FloatArray, n: int) -> Stage:
+        """What is left of the unknowns by the thin equalities; in slab coordinates if floats see no inside otherwise."""
+        B = self.scale[:, None] * null
+        for forced in (force, force[:0]) if len(force) else (force,):
+            try:
+                if null.shape[1]:
+                    which = np.append(plain, forced).astype(np.int64)
+                    return Stage(self.rows, which, B, self.scale, drop=1e-6, force=forced, core=null.shape[1])
+            except NoInterior:
+                continue
+        used, null, back = self._split(np.flatnonzero(self._thin(WIDER)))
+        return self._in_slabs(used, null, back)
+
+    def _in_slabs(self, used: IntArray, null: FloatArray, back: FloatArray) -> Stage:
+        width = self.facts.width[self._equalities[used]]
+        B = np.hstack([self.scale[:, None] * null, back * width])
+        which = np.arange(len(self.rows))
+        return Stage(self.rows, which, B, self.scale, drop=0.0, force=which[:0], core=null.shape[1])
+
+    def fork(self) -> Prover:
+        """A copy that learns for itself."""
+        twin = object.__new__(Prover)
+        twin.__dict__.update(self.__dict__)
+        twin.core = self.core.fork()
+        twin.slab = None if self.slab is None else self.slab.fork()
+        return twin
+
+    # Models.
+
+    def admit(self, models: FloatArray) -> BoolArray:
+        """True for models of the unknowns that the Keeper admits; they join the known ones."""
+        found = self.keeper.snap(models)
+        kept = self.keeper.kept(found)
+        self._learn(found[kept])
+        refused = np.flatnonzero(~kept)
+        if len(refused):
+            fitted = self.keeper.fitted(found[refused])
+            also = self.keeper.kept(fitted)
+            self._learn(fitted[also])
+            kept[refused[also]] = True
+        return kept
+
+    def _learn(self, models: FloatArray) -> None:
+        if len(models):
+            self.known = np.vstack([self.known, models / np.abs(models).max(axis=1, keepdims=True)])
+            if len(self.known) > KNOWN:
+                self.known = self.known[::2]
+
+    def _spread(self) -> None:
+        """Known models with their planes moved as far as the rows allow, to either side."""
+        for place in PLACES:
+            moved = self.keeper.fitted(self.known[-SPREAD:], place)
+            self._learn(moved[self.keeper.kept(moved)])
+
+    def _try_harder(self, stage: Stage, models: FloatArray) -> int:
+        """Models that were refused: moved towards the middle; cuts where a length is too short for them. How many cuts."""
+        some = models[:64]
+        middle = stage.centre / np.abs(stage.centre).max()
+        for share in SHARES:
+            self.admit(some / np.abs(some).max(axis=1, keepdims=True) * (1 - share) + share * middle)
+        whole = self._whole(np.vstack([some, middle[None, :]]))
+        new = np.unique(np.vstack([source.broken(whole) for source in self.sources]), axis=0)[:256]
+        new = new[~(new[:, None, :] == self.cuts[None]).all(axis=2).any(axis=1)] if len(new) else new
+        self.cuts = np.vstack([self.cuts, new])
+        return len(new)
+
+    def _whole(self, models: FloatArray) -> FloatArray:
+        """Models of the unknowns as (a, b, t …)."""
+        return np.hstack([self.ties.outer(models), models[:, len(self.ties.free) + 1 :]])
+
+    # Points.
+
+    @np.errstate(all="ignore")
+    def look(self, X: FloatArray, deadline: float | None = None) -> NDArray[np.int8]:
+        """A code for every point; what cannot be told is OPEN."""
+        codes = np.full(len(X), OPEN, dtype=np.int8)
+        self._by_smooth_steps(X, codes)
+        if self.pinned is not None:
+            left = np.flatnonzero(codes == OPEN)
+            codes[left] = self.pinned.codes(X[left])
+        asked = Asked(X, self.ties, self.core.centre)
+        self._rooms(asked, codes, "core", deadline)
+        if (codes == OPEN).any() and self.linear is not None:
+            left = np.flatnonzero(codes == OPEN)
+            said = self.linear.look(X[left])
+            sure = np.abs(said) == 1
+            codes[left[sure]] = said[sure]
+        if (codes == OPEN).any() and len(self.used):
+            self._rooms(asked, codes, "slab", deadline)
+        if (codes == OPEN).any() and self.keeper.is_quick:
+            self._spread()
+            self._by_known(asked, codes)
+        for i in np.flatnonzero(codes == OPEN)[:FEW_POINTS]:
+            if codes[i] == OPEN and not _is_late(deadline):
+                self._through(X[i])
+                self._by_known(asked, codes)
+        return codes
+
+    def _by_smooth_steps(self, X: FloatArray, codes: NDArray[np.int8]) -> None:
+        for step in self.smooth_steps:
+            left = np.flatnonzero(codes == OPEN)
+            if not len(left):
+                return
+            codes[left] = smooth_codes(step, X[left])
+
+    @cached_property
+    def smooth_steps(self) -> list[Steepest]:
+        """Steps of smooth distances, the sharpest first: each decides all but a thin band by itself."""
+        found = [
+            block.steepest(k)
+            for block in self.blocks
+            if block.is_measured and block.slack == 0.0 and block.norm.is_smooth
+            for k in np.argsort(block.tolerance / np.maximum(block.lengths[0], 1e-300))[:SMOOTH]
+        ]
+        found = [step for step in found if step.steepness > 0]
+        return sorted(found, key=lambda step: 1 - step.steepness / step.length)[:SMOOTH]
+
+    @cached_property
+    def linear(self) -> LinearProver | None:
+        """A prover for the facts that have no length in them, if there are any beside explanations."""
+        facts = self.facts
+        free = np.flatnonzero(
+            (facts.left[:, self.p + 1 :] == 0).all(axis=1)
+            & (np.abs(facts.left[:, self.p]) == 1)
+            & ~facts.equal
+            & ((facts.name == SIDE) | (facts.name == FLIPS))
+        )
+        if not len(free):
+            return None
+        sides = -facts.left[free, self.p]
+        points = facts.left[free, : self.p] * sides[:, None]
+        self.linear_facts = free
+        try:
+            return LinearProver(LinearFacts(points, sides.astype(np.int64), facts.strict[free]))
+        except Contradiction:
+            return None
+
+    @cached_property
+    def pinned(self) -> Pinned | None:
+        """The closed form, where one model alone is left, or nearly."""
+        return pin(self.ties, self.norms, self.p, self.scale, self.null, self.back, self.equal, self.payer.anchor)
+
+    # The search.
+
+    def _by_known(self, asked: Asked, codes: NDArray[np.int8]) -> None:
+        """UNKNOWN where two admitted models disagree."""
+        todo = np.flatnonzero(codes == OPEN)
+        if not len(self.known) or not len(todo):
+            return
+        queries = asked.queries[todo]
+        said = queries @ self.known.T
+        off = gamma(self.p + 8) * (np.abs(queries) @ np.abs(self.known).T)
+        codes[todo[(said > off).any(axis=1) & (said < -off).any(axis=1)]] = UNKNOWN
+
+    def _rooms(self, asked: Asked, codes: NDArray[np.int8], name: str, deadline: float | None) -> None:
+        """Search with room to pay for widths and rounding, more or less of it until a proof or two models turn up."""
+        self._by_known(asked, codes)
+        todo = np.flatnonzero(codes == OPEN)
+        if not len(todo):
+            return
+        stage = self._stage(name)
+        rooms = self._new_rooms(asked, stage, name)
+        for attempt in range(ATTEMPTS):
+            payer = self.payer.payers[attempt % len(self.payer.payers)]
+            held, beta = self._attempt(asked, codes, todo, stage, rooms.room[todo], payer)
+            cuts = self._new_cuts
+            open_ = codes[todo] == OPEN
+            todo, held, beta = todo[open_], held[open_], beta[open_]
+            self._by_known(asked, codes)
+            open_ = codes[todo] == OPEN
+            todo, held, beta = todo[open_], held[open_], beta[open_]
+            if not len(todo) or _is_late(deadline):
+                return
+            if cuts and attempt < ATTEMPTS - 2:
+                self._refit()
+                asked.side_with(self.core.centre)
+                stage = self._stage(name)
+                rooms = self._new_rooms(asked, stage, name)
+            else:
+                todo = rooms.narrow(todo, held, beta)
+                if not len(todo):
+                    return
+
+    def _new_rooms(self, asked: Asked, stage: Stage, name: str) -> Rooms:
+        at = len(self.ties.free) + 1 + self.payer.payers[0]
+        least = 16 * (np.abs(asked.inner @ self.equal.back) @ self.equal.width)
+        least += 1e-12 * np.abs(asked.inner * self.scale).sum(axis=1)
+        said = np.abs(asked.inner @ stage.centre) / max(abs(float(stage.centre[at])), 1e-300)
+        return Rooms.in_core(said, least) if name == "core" else Rooms(1e-2 * said, 1e-12 * said)
+
+    def _attempt(
+        self, asked: Asked, codes: NDArray[np.int8], todo: IntArray, stage: Stage, room: FloatArray, payer: int
+    ) -> tuple[BoolArray, FloatArray]:
+        """One search; (which were held, their β or 0). Codes of what is proved are set, models that are admitted become known."""
+        sign = asked.sign[todo]
+        targets = asked.inner[todo] * sign[:, None]
+        aims = targets.copy()
+        aims[:, len(self.ties.free) + 1 + payer] -= room
+        found, rows, weights, models = stage.search(aims)
+        self._new_cuts = 0
+        if len(models):
+            kept = self.admit(models)
+            if not kept.all():
+                self._new_cuts = self._try_harder(stage, models[~kept])
+        held = found == HELD
+        beta = np.zeros(len(todo))
+        if held.any():
+            omega = self.payer.weights_of(aims[held], rows[held], weights[held])
+            beta[held] = self.payer.beta(targets[held], asked.sizes[todo[held]], rows[held], weights[held], omega)
+            sure = held & (beta > 0)
+            codes[todo[sure]] = sign[sure]
+        return held, beta
+
+    def _refit(self) -> None:
+        """With the new cuts, unless floats cannot see the inside any more."""
+        before = self.__dict__.copy()
+        try:
+            self.__dict__.pop("pinned", None)
+            self._fit()
+        except NoInterior:
+            cuts = before["cuts"][: len(before["rows"]) - before["base"] - 2 * len(before["_equalities"])]
+            self.__dict__.clear()
+            self.__dict__.update(before, cuts=cuts)
+
+    def _stage(self, name: str) -> Stage:
+        if name == "core":
+            return self.core
+        if self.slab is None:
+            try:
+                self.slab = self._in_slabs(self.used, self.null, self.back)
+                self.admit(self.slab.centre[None, :])
+            except NoInterior:
+                self.slab = self.core
+        return self.slab
+
+    def _through(self, x: FloatArray) -> None:
+        """Look for a model with the point on its plane, well inside of all else; then its plane moved a little to either side."""
+        q = np.concatenate([x, [-1.0], np.zeros(len(self.norms))])[None, :]
+        row = self.ties.inner(q)[0] * self.scale
+        stage = self.core
+        inner = row @ (stage.B / self.scale[:, None])
+        size = float(np.linalg.norm(inner))
+        if not size > 0 or stage.B.shape[1] < 2:
+            return
+        basis = np.linalg.qr((inner / size)[:, None], mode="complete")[0][:, 1:]
+        try:
+            on = Stage(
+                self.rows, stage.rows, stage.B @ basis, self.scale, drop=1e-9, force=stage.rows[:0], core=0
+            )  # fmt: skip
+        except NoInterior:
+            return
+        found = self.ties.outer(on.centre[None, :])[0]
+        found[self.p] = found[: self.p] @ x
+        size = float(np.abs(found[: self.p]) @ np.abs(x) + abs(found[self.p]))
+        lengths = on.centre[len(self.ties.free) + 1 :]
+        free = on.centre[: len(self.ties.free)]
+        shifts = np.logspace(-14, -3, 12)
+        offsets = found[self.p] + np.concatenate([-shifts, shifts]) * size
+        self.admit(np.array([np.concatenate([free, [offset], lengths]) for offset in offsets]))
+
+    # One point.
+
+    def prove(self, x: FloatArray, code: int) -> Proof | None:
+        """Weights that prove a certain verdict; None if the search does not find them again."""
+        asked = Asked(x[None, :], self.ties, self.core.centre)
+        for name in ("core", "slab") if len(self.used) else ("core",):
+            stage = self._stage(name)
+            rooms = self._new_rooms(asked, stage, name)
+            asked.sign[0] = code
+            todo = np.zeros(1, dtype=np.int64)
+            for attempt in range(2 * ATTEMPTS):
+                payer = self.payer.payers[attempt % len(self.payer.payers)]
+                targets = asked.inner * code
+                aims = targets.copy()
+                aims[:, len(self.ties.free) + 1 + payer] -= rooms.room
+                found, rows, weights, _ = stage.search(aims)
+                held, beta = found == HELD, np.zeros(1)
+                if held[0]:
+                    omega = self.payer.weights_of(aims, rows, weights)
+                    beta = self.payer.beta(targets, asked.sizes, rows, weights, omega)
+                    if beta[0] > 0:
+                        used = rows[0] >= 0
+                        return Proof(code, rows[0][used], weights[0][used], omega[0])
+                if not len(rooms.narrow(todo, held, beta)):
+                    break
+        return None
+
+    def models(self, x: FloatArray) -> tuple[tuple[list[Fraction], Fraction], tuple[list[Fraction], Fraction]] | None:
+        """(a model that says Yes, one that says No), both in rationals and accepted by the checker; None if there are
+        none at hand."""
+        query = np.append(x, -1.0)
+        said = self.known @ query
+        off = gamma(self.p + 8) * (np.abs(self.known) @ np.abs(query))
+        found = []
+        for side in (1.0, -1.0):
+            order = np.argsort(-side * said / np.maximum(off, 1e-300))
+            clear = [i for i in order[:8] if side * said[i] > off[i]]
+            model = next((m for i in clear if self.keeper.kept_exactly(m := self.keeper.exactly(self.known[i]))), None)
+            if model is None:
+                return None
+            found.append(model)
+        return found[0], found[1]
+
+
+def _is_late(deadline: float | None) -> bool:
+    return deadline is not None and time.monotonic() > deadline

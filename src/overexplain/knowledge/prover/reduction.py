@@ -1,0 +1,183 @@
+"""Facial reduction: facts that must be equalities, and coordinates of what they leave, without rounding.
+
+Rows that add up to 0 with weights > 0, a *relation*, are 0 for every model: they are equalities although no answer says
+so. A strict fact among them is a contradiction.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from fractions import Fraction
+from functools import cached_property
+from typing import final
+
+import numpy as np
+from flint import fmpz_mat
+
+from overexplain.geometry.arrays import BoolArray, FloatArray, IntArray
+from overexplain.knowledge.exact import combine
+from overexplain.knowledge.prover.rationals import in_whole_numbers, null_basis
+
+EXACT = 2.0**45
+"""Sums of products of whole numbers below this stay below 2^53, as the proofs in float64 need them."""
+
+Weights = dict[int, Fraction]
+
+
+class Contradiction(Exception):
+    """No model keeps the facts: Σ weight·fact = 0 with a strict one among them. Weights of equalities may have any sign.
+
+    No proper part of the rows contradicts itself if `weights` are all there is; None: any model would be 0.
+    """
+
+    def __init__(self, weights: Weights) -> None:
+        super().__init__(f"{len(weights)} facts contradict each other")
+        self.weights = weights
+
+
+@final
+class LinearFacts:
+    """points (n, p), sides (n,) ±1; `strict` and `equal` (n,)."""
+
+    def __init__(self, points: FloatArray, sides: IntArray, strict: BoolArray, equal: BoolArray | None = None) -> None:
+        self.points, self.sides, self.strict = points, sides, strict
+        self.equal: BoolArray = np.zeros(len(points), dtype=bool) if equal is None else equal
+
+    def with_equal(self, rows: Iterable[int]) -> LinearFacts:
+        """The same with some more facts as equalities."""
+        equal = self.equal.copy()
+        equal[list(rows)] = True
+        return LinearFacts(self.points, self.sides, self.strict, equal)
+
+
+@final
+class Reduction:
+    """rows         (n, D) of linear facts, exact
+    basis        (D, m): z = basis @ u are the models that keep all equalities; `exact_basis` the same, a vector a row; None: all
+    is_whole     True if rows and basis are whole numbers that float64 multiplies without rounding
+    """
+
+    def __init__(self, rows: FloatArray, facts: LinearFacts, is_whole: bool) -> None:
+        self.rows, self.facts, self._is_coded, self.is_whole = rows, facts, is_whole, is_whole
+        self.relations: list[Weights] = []
+        self.exact_basis: list[list[int]] | None = None
+        self.basis: FloatArray = np.eye(rows.shape[1])
+
+    def lifted(self, z: Sequence[Fraction]) -> list[Fraction]:
+        """Coordinates of what the equalities leave as a model of the rows."""
+        if self.exact_basis is None:
+            return list(z)
+        return [dot(z, [vector[j] for vector in self.exact_basis]) for j in range(self.rows.shape[1])]
+
+    def equal_rows(self) -> IntArray:
+        found = {i for relation in self.relations for i in relation}
+        return np.array(sorted({*np.flatnonzero(self.facts.equal).tolist(), *found}), dtype=np.int64)
+
+    def reduce(self, equal: IntArray) -> None:
+        """Coordinates of what the equalities leave."""
+        whole, units = in_whole_numbers(self.exact_rows(equal))
+        short = null_basis(whole)
+        self.exact_basis = [[v * unit for v, unit in zip(vector, units, strict=True)] for vector in short]
+        self.basis = (
+            np.array([[_as_float(v) for v in vector] for vector in self.exact_basis], dtype=np.float64)
+            .reshape(-1, self.rows.shape[1])
+            .T
+        )
+        size = np.abs(self.basis).sum(axis=0).max(initial=0.0)
+        self.is_whole = self._is_coded and bool(np.abs(self.rows).max() * size < EXACT)
+
+    def without_zeros(self, live: IntArray) -> IntArray:
+        """The rows that are not 0 where the equalities hold; a strict one that is contradicts them."""
+        if self.is_whole:
+            zero = ~(self.rows[live] @ self.basis).any(axis=1)
+        else:
+            zero = np.array([not any(self.reduced(row)) for row in self.exact_rows(live)], dtype=bool)
+        for i in live[zero]:
+            if self.facts.strict[i]:
+                row = self.exact_rows([i])[0]
+                raise Contradiction({int(i): Fraction(1), **self.over_equalities({}, [-v for v in row])})
+        return live[~zero]
+
+    def exact_relation(self, rows: IntArray) -> Weights | None:
+        """The weights > 0 of the only relation among some rows, if there is just one and it is positive."""
+        if not len(rows):
+            return None
+        whole, _ = in_whole_numbers([self.reduced(row) for row in self.exact_rows(rows)])
+        null, count = fmpz_mat([list(column) for column in zip(*whole, strict=True)]).nullspace()
+        values = [int(null[i, 0]) for i in range(len(rows))] if count == 1 else [0]
+        if not (min(values) > 0 or max(values) < 0):
+            return None
+        return {int(i): Fraction(abs(v)) for i, v in zip(rows, values, strict=True)}
+
+    def exact_rows(self, which: Sequence[int] | IntArray) -> list[list[Fraction]]:
+        return [[Fraction(v) for v in row] for row in self.rows[which].tolist()]
+
+    def reduced(self, row: Sequence[Fraction]) -> list[Fraction]:
+        """A row or query in the coordinates of what the equalities leave."""
+        if self.exact_basis is None:
+            return list(row)
+        return [dot(row, vector) for vector in self.exact_basis]
+
+    def over_equalities(self, weights: Weights, target: Sequence[Fraction]) -> Weights:
+        """The weights completed by those of equalities, so that all of them add up to the target.
+
+        What is found to be an equality gets no negative weight: the other rows of its relation take it over.
+        """
+        if self.exact_basis is None:
+            return weights
+        rest = list(target)
+        for i, w in weights.items():
+            rest = [a - w * b for a, b in zip(rest, self.exact_rows([i])[0], strict=True)]
+        chosen = self._independent_equalities
+        shares = combine([self.exact_rows([i])[0] for i in chosen], rest)
+        assert shares is not None  # the rest is 0 wherever the equalities hold
+        total = dict(weights)
+        for i, share in zip(chosen, shares, strict=True):
+            for k, w in self._as_facts(i, share).items():
+                total[k] = total.get(k, Fraction(0)) + w
+        return {i: w for i, w in total.items() if w}
+
+    def _as_facts(self, i: int, share: Fraction) -> Weights:
+        if share >= 0 or self.facts.equal[i]:
+            return {i: share}
+        relation = next(relation for relation in self.relations if i in relation)
+        others = {k: -share * w / relation[i] for k, w in relation.items() if k != i}
+        # The relation holds where earlier equalities do: what it lacks is theirs.
+        lack = [Fraction(0)] * self.rows.shape[1]
+        for k, w in {**others, i: -share}.items():
+            lack = [a - w * b for a, b in zip(lack, self.exact_rows([k])[0], strict=True)]
+        if any(lack):
+            earlier = self._independent_equalities[: self._independent_equalities.index(i)]
+            shares = combine([self.exact_rows([k])[0] for k in earlier], lack)
+            assert shares is not None
+            for k, w in zip(earlier, shares, strict=True):
+                for fact, more in self._as_facts(k, w).items():
+                    others[fact] = others.get(fact, Fraction(0)) + more
+        return others
+
+    @cached_property
+    def _independent_equalities(self) -> list[int]:
+        """Equalities that span all of them: given ones first, then found ones in the order in which they were found."""
+        order = [*np.flatnonzero(self.facts.equal).tolist(), *(i for relation in self.relations for i in relation)]
+        chosen: list[int] = []
+        rank = 0
+        whole, _ = in_whole_numbers(self.exact_rows(order))
+        for k in range(len(order)):
+            if fmpz_mat([whole[order.index(i)] for i in [*chosen, order[k]]]).rank() > rank:
+                chosen.append(order[k])
+                rank += 1
+            if rank == self.rows.shape[1] - self.basis.shape[1]:
+                break
+        return chosen
+
+
+def dot(u: Sequence[Fraction], v: Sequence[Fraction | int]) -> Fraction:
+    """Σ u_i·v_i."""
+    return sum((a * b for a, b in zip(u, v, strict=True) if a and b), Fraction(0))
+
+
+def _as_float(value: int) -> float:
+    try:
+        return float(value)
+    except OverflowError:
+        return float("inf")

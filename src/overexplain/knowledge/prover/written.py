@@ -1,0 +1,222 @@
+"""Weights that a search found, written as the checker's terms: exact rationals, whose sums are right whatever rounding
+the search had.
+
+What the weights leave over goes to one plane or side (the offset), to ties (entries of a that answers fix) and to a Hölder term.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from fractions import Fraction
+from typing import final
+
+import numpy as np
+
+from overexplain.geometry.arrays import FloatArray
+from overexplain.knowledge.checker import Answer, Term, fact_of
+from overexplain.knowledge.enclosures import Evidence
+from overexplain.knowledge.facts import Steepest
+from overexplain.knowledge.prover.facts import ENTRY, NAMES, PLANE, STEP, WAY, exponent_and_weights
+from overexplain.knowledge.prover.prover import Proof, Prover
+from overexplain.knowledge.smooth import steepest_weight
+
+ZERO, ONE = Fraction(0), Fraction(1)
+Key = tuple[str, int, int, int | None]
+"""The name of a fact, its row, its sign, and the entry it is about."""
+REPAIRS = 3
+"""How often a length that is left with less than nothing is paid by a row that bounds it."""
+
+
+def terms_of(
+    prover: Prover, answers: Mapping[int, Answer], evidence: Evidence, x: FloatArray, proof: Proof
+) -> Iterator[list[Term]]:
+    """Lists of terms, one for each length that may pay for what is left over: the checker says which of them is a proof."""
+    for payer in prover.payer.payers:
+        yield _Writer(prover, answers, evidence, x, proof).terms(payer)
+
+
+def by_one_step(step: Steepest, x: FloatArray, sign: int) -> list[Term] | None:
+    """A plane, its step and a Hölder term: all it takes under a smooth distance."""
+    found, kappa = steepest_weight(step, x)
+    if found != sign:
+        return None
+    weight = Fraction(kappa)
+    apart = [sign * (Fraction(a) - Fraction(b)) for a, b in zip(x.tolist(), step.explanation.tolist(), strict=True)]
+    rest = tuple(a + step.side * weight * w for a, w in zip(apart, step.exact_step, strict=True))
+    return [
+        Term("plane", ONE, step.row, sign=sign),
+        Term("steepest", weight, step.row),
+        Term("hoelder", ONE, step.row, vector=rest),
+    ]
+
+
+@final
+class _Writer:
+    """The terms of one proof."""
+
+    def __init__(
+        self, prover: Prover, answers: Mapping[int, Answer], evidence: Evidence, x: FloatArray, proof: Proof
+    ) -> None:
+        self.prover, self.answers, self.evidence = prover, answers, evidence
+        self.claim = [*(proof.sign * Fraction(v) for v in x.tolist()), Fraction(-proof.sign)]
+        self.weights: dict[Key, Fraction] = {}
+        self.vectors = [[ZERO] * prover.p for _ in prover.norms]
+        self._lefts: dict[Key, Sequence[Fraction]] = {}
+        self._gather(proof)
+
+    def _gather(self, proof: Proof) -> None:
+        """The weights of the proof as weights of the checker's facts."""
+        prover, facts = self.prover, self.prover.facts
+        shares: dict[int, Fraction] = {}
+        for row, weight in zip(proof.rows.tolist(), proof.weights.tolist(), strict=True):
+            fact = int(prover.of_row[row])
+            if fact < 0:
+                cut = prover.cuts[int(prover.way[row])]
+                number = int(np.argmax(cut[prover.p + 1 :] != 0))
+                self._add(number, [Fraction(weight) * Fraction(v) for v in cut[: prover.p].tolist()])
+            else:
+                shares[fact] = shares.get(fact, ZERO) + int(prover.way[row]) * Fraction(weight)
+        for used, weight in zip(prover.used.tolist(), proof.omega.tolist(), strict=True):
+            fact = int(prover._equalities[used])
+            shares[fact] = shares.get(fact, ZERO) + Fraction(weight)
+        levels = np.zeros((len(prover.norms), prover.p))
+        for fact, share in shares.items():
+            name, row, index = int(facts.name[fact]), int(facts.origin[fact]), int(facts.index[fact])
+            if name == PLANE:
+                self._give(("plane", row, 1 if share > 0 else -1, None), abs(share))
+            elif name == STEP:
+                if share > 0:
+                    self._give(("steepest", row, 1, None), share)
+                else:
+                    self._add(int(facts.number[fact]), [share * v for v in self._towards(row)])
+            elif name == WAY:
+                levels[int(facts.number[fact]), index] += float(share)
+            else:
+                self._give((NAMES[name], row, 1, index if name == ENTRY else None), share)
+        for number in np.flatnonzero(levels.any(axis=1)).tolist():
+            self._give_way(number, levels[number])
+
+    def _give_way(self, number: int, level: FloatArray) -> None:
+        """Weights of single entries of a direction: one step with a large weight, and Hölder takes what is across it."""
+        prover, facts = self.prover, self.prover.facts
+        row = int(facts.origin[np.flatnonzero((facts.name == WAY) & (facts.number == number))[0]])
+        shape = exponent_and_weights(prover.norms[number], prover.p)
+        assert shape is not None
+        towards = self._towards(row)
+        step = np.array([float(v) for v in towards]) * shape[1]
+        length = float(np.linalg.norm(step))
+        asked = level / shape[1]
+        along = float(asked @ step) / length
+        across = float(np.linalg.norm(asked - along * step / length))
+        block = next(block for block in prover.blocks if row in block.rows)
+        tolerance = float(block.tolerance[int(np.flatnonzero(block.rows == row)[0])])
+        kappa = Fraction(max(along, 0.0) / length + (across / tolerance if tolerance else 0.0))
+        self._give(("steepest", row, 1, None), kappa)
+        self._add(number, [Fraction(v) - kappa * w for v, w in zip(level.tolist(), towards, strict=True)])
+
+    def _give(self, key: Key, weight: Fraction) -> None:
+        self.weights[key] = self.weights.get(key, ZERO) + weight
+
+    def _add(self, number: int, vector: Sequence[Fraction]) -> None:
+        self.vectors[number] = [a + b for a, b in zip(self.vectors[number], vector, strict=True)]
+
+    def _towards(self, row: int) -> list[Fraction]:
+        answer = self.answers[row]
+        assert answer.label is not None
+        return [-answer.label * v for v in answer.step]
+
+    def _left(self, key: Key) -> Sequence[Fraction]:
+        if key not in self._lefts:
+            self._lefts[key] = fact_of(self.answers, self._term(key, ONE), self.evidence).left
+        return self._lefts[key]
+
+    @staticmethod
+    def _term(key: Key, weight: Fraction) -> Term:
+        return Term(key[0], weight, key[1], sign=key[2], index=key[3])
+
+    def terms(self, payer: int) -> list[Term]:
+        """The list in which length `payer` pays for what is left over."""
+        weights, found = dict(self.weights), []
+        swapped: dict[int, Fraction] = {}  # entries whose ties pay for one length and Hölder's inequality for another
+        for _ in range(REPAIRS):
+            found = self._completed(payer, weights, swapped)
+            owed = self._owed(found, payer)
+            if not owed:
+                break
+            for number, amount in owed.items():  # a tie, or a row that bounds the other length, takes over
+                swap, bound = self.prover.payer.swaps[number], self.prover.payer.bounds[number]
+                if swap is not None:
+                    value = Fraction(float(self.prover.ties.value[swap[0]]))
+                    swapped[swap[0]] = swapped.get(swap[0], ZERO) + 2 * amount / value
+                    continue
+                if bound is None:
+                    continue
+                fact = int(self.prover.of_row[bound])
+                key: Key = (NAMES[int(self.prover.facts.name[fact])], int(self.prover.facts.origin[fact]), 1, None)
+                worth = -float(self.prover.facts.left[fact, self.prover.p + 1 + number])
+                if worth > 0:
+                    weights[key] = weights.get(key, ZERO) + 2 * amount / Fraction(worth)
+        return found
+
+    def _completed(self, payer: int, given: Mapping[Key, Fraction], swapped: Mapping[int, Fraction]) -> list[Term]:
+        """All terms: the given weights, then what takes over the offset, the ties and the rest."""
+        prover, weights = self.prover, dict(given)
+        vectors = [list(vector) for vector in self.vectors]
+        missing = list(self.claim)
+        for key, weight in weights.items():
+            left = self._left(key)
+            missing = [a - weight * b if b else a for a, b in zip(missing, left, strict=True)]
+        for vector in vectors:
+            missing[:-1] = [a - b for a, b in zip(missing, vector, strict=False)]
+        if missing[-1]:
+            key, change = self._for_offset(weights, missing[-1])
+            weights[key] = weights.get(key, ZERO) + change
+            missing = [a - change * b for a, b in zip(missing, self._left(key), strict=True)]
+        ties = prover.ties
+        for i, amount in swapped.items():
+            vectors[payer][i] -= amount
+            missing[i] += amount
+        for i in np.flatnonzero(ties.number >= 0).tolist():
+            if not missing[i]:
+                continue
+            sign = 1 if missing[i] > 0 else -1
+            if not ties.value[i]:
+                weights["entry", int(ties.row[i]), sign, i] = abs(missing[i])
+            elif sign * ties.value[i] > 0:
+                key = ("entry", int(ties.row[i]), 1, i)
+                weights[key] = weights.get(key, ZERO) + abs(missing[i])
+            else:
+                vectors[int(ties.number[i])][i] += missing[i]
+            missing[i] = ZERO
+        vectors[payer] = [a + b for a, b in zip(vectors[payer], missing, strict=False)]
+        terms = [self._term(key, weight) for key, weight in weights.items() if weight > 0]
+        terms.sort(key=lambda term: -term.weight)  # what matters most is read first
+        return [*terms, *(self._hoelder(k, vector) for k, vector in enumerate(vectors) if any(vector))]
+
+    def _hoelder(self, number: int, vector: Sequence[Fraction]) -> Term:
+        row = next(int(block.rows[0]) for block in self.prover.blocks if block.number == number)
+        return Term("hoelder", ONE, row, vector=tuple(vector))
+
+    def _for_offset(self, weights: Mapping[Key, Fraction], lack: Fraction) -> tuple[Key, Fraction]:
+        """What takes over the offset: a plane, or else the weight of the row that has most of it."""
+        anchor = self.prover.payer.anchor
+        if anchor is not None:
+            facts = self.prover.facts
+            fact = int(self.prover._equalities[self.prover.used[anchor]])
+            if int(facts.name[fact]) == PLANE:  # its left side ends in −sign
+                return ("plane", int(facts.origin[fact]), 1 if lack < 0 else -1, None), abs(lack)
+        able = [key for key in weights if self._left(key)[-1]]
+        key = max(able, key=lambda key: weights[key] * abs(self._left(key)[-1]))
+        return key, lack / self._left(key)[-1]
+
+    def _owed(self, terms: Sequence[Term], payer: int) -> dict[int, Fraction]:
+        """What lengths other than the payer are left with below 0."""
+        if len(self.prover.norms) < 2:
+            return {}
+        totals: dict[int, Fraction] = {}
+        specs = [norm.spec for norm in self.prover.norms]
+        for term in terms:
+            for length, factor in fact_of(self.answers, term, self.evidence).rights:
+                number = specs.index(length)
+                totals[number] = totals.get(number, ZERO) + term.weight * factor
+        return {number: -total for number, total in totals.items() if total < 0 and number != payer}
