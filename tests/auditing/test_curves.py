@@ -78,7 +78,7 @@ def test_every_share_is_what_the_proving_engine_says_of_the_same_log(spec) -> No
         assert unsettled == 0.0
 
 
-@pytest.mark.parametrize("spec", EXACT)
+@pytest.mark.parametrize("spec", [spec for spec in EXACT if "robust" in spec])
 def test_nothing_is_called_unknown_that_is_determined(spec) -> None:
     first = order(spec)
     for k in (1, 3, 5, 8):
@@ -129,7 +129,7 @@ def test_once_the_model_is_known_everything_is_determined() -> None:
     assert found.first[ANSWERS.index(P - 1)] < 1.0
 
 
-def test_a_case_on_the_plane_stays_undetermined_and_is_no_mistake() -> None:
+def test_a_case_on_the_plane_is_determined_only_between_others_on_it_and_is_no_mistake() -> None:
     model, rows = LinearModel(Hyperplane([1.0, 2.0], 0.0)), np.round(ROWS[:80, :2], 1)
     rows[:20] = np.outer(np.arange(1.0, 21.0), [2.0, -1.0])  # exactly on the plane
     found = curve("l1", model, rows)
@@ -137,8 +137,9 @@ def test_a_case_on_the_plane_stays_undetermined_and_is_no_mistake() -> None:
     first = order("l1", model, rows)
     off = np.mean(first.judged @ [1.0, 2.0] != 0)
     assert 0 < off < 1
-    assert found.first[-1] == off
-    assert found.at_most[-1] == found.highest[-1]  # it is not left open either
+    between = [np.mean(np.abs(Knowledge(first.log(k)).certify(first.judged).codes) == 1) for k in (P, ANSWERS[-1])]
+    assert [found.first[ANSWERS.index(P)], found.first[-1]] == between == [off, 1.0]
+    assert found.at_most == found.highest  # it is not left open either
 
 
 def test_cases_judged_were_not_asked_and_no_two_orders_are_alike() -> None:

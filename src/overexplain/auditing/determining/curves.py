@@ -1,8 +1,8 @@
 """How much is known after so many answers: the share of unseen decisions that are determined, for ordinary cases in random order.
 
-What is determined stays so, so every judged case has a first number of answers at which it is. It is searched for by reading the
-log at few lengths: doubling from the shortest until one model alone is left, then by halves, each time with the cases for which
-that length decides anything.
+What is determined stays so, so every judged case has a first number of answers at which it is. The prover finds it for the logs
+that it reads (`proved`). Else the log is read at few lengths: doubling from the shortest until one model alone is left, then by
+halves, each time with the cases for which that length decides anything.
 """
 
 from __future__ import annotations
@@ -18,13 +18,15 @@ import numpy as np
 
 from overexplain.auditing.audit_report import Curve
 from overexplain.auditing.determining.orders import Order, Population, Split, ask, split
+from overexplain.auditing.determining.proved import ProvedSearch, blocks_in
 from overexplain.auditing.determining.reading import Reading, Touched
 from overexplain.auditing.workers import one_thread, process_pool
 from overexplain.errors import InconsistentLog, InvalidInput
 from overexplain.extraction.recover import recover
-from overexplain.geometry.arrays import FloatArray, IntArray, as_rows
+from overexplain.geometry.arrays import BoolArray, FloatArray, IntArray, as_rows
 from overexplain.geometry.hyperplane import NO, YES
 from overexplain.geometry.norm import UNIT_ROUNDOFF
+from overexplain.knowledge.prover.batch import expect
 from overexplain.knowledge.verdicts import Verdict
 from overexplain.models.linear import LinearModel
 from overexplain.oracles.services import Service
@@ -79,44 +81,71 @@ class Found:
 
 def look(order: Order, answers: Sequence[int]) -> Found:
     """What the first answers of an order determine, for every number in `answers`."""
-    return _Search(order, answers).found()
+    blocks = blocks_in(order.log(answers[-1]))
+    search = _Search(order, answers) if blocks is None else ProvedSearch(order, answers, blocks)
+    search.run()
+    margins = np.asarray(order.model.hyperplane.margin(order.judged))
+    normal, offset = order.truth[:-1], order.truth[-1]
+    size = np.abs(order.judged) @ np.abs(normal) + abs(offset)
+    clear = np.abs(margins) > 4 * len(normal) * UNIT_ROUNDOFF * size
+    truth = np.where(margins >= 0, YES, NO)
+    determined = search.high < len(answers)
+    return Found(
+        first=search.high,
+        known=_known_at(search, order, answers),
+        wrong=int(np.count_nonzero(determined & clear & (search.said != truth))),
+        undecided=(search.undecided & clear).mean(axis=1),
+        broken=not order.keeps_terms,
+    )
+
+
+def _known_at(search: _Search | ProvedSearch, order: Order, answers: Sequence[int]) -> int | None:
+    """The first index at which one model alone is left: by what is proved, or by the equations of exact answers."""
+
+    def recovers(index: int) -> bool:
+        try:
+            return recover(order.log(answers[index])) is not None
+        except InconsistentLog:
+            return False
+
+    for leaves_one in (search.is_pinned, recovers):
+        low, high = -1, len(answers) - 1
+        if leaves_one(high):
+            while high - low > 1:
+                middle = (low + high) // 2
+                low, high = (low, middle) if leaves_one(middle) else (middle, high)
+            return high
+    return None
 
 
 @final
 class _Search:
-    """The search for the first number of answers that determines each judged case."""
+    """The first number of answers that determines each judged case (`high`, `said`), where the prover does not read the log."""
 
     def __init__(self, order: Order, answers: Sequence[int]) -> None:
         self.order, self.answers = order, answers
         self.last = len(answers)
         count = len(order.judged)
-        self.first = np.full(count, self.last)
+        self.high = np.full(count, self.last)
         self.unknown_until = np.full(count, -1)
         self.undecided_until = np.full(count, -1)
         self.said = np.zeros(count, dtype=np.int8)
         self.pinned: int | None = None
         self.touched = Touched()
 
-    def found(self) -> Found:
-        known = self._search()
-        margins = np.asarray(self.order.model.hyperplane.margin(self.order.judged))
-        normal, offset = self.order.truth[:-1], self.order.truth[-1]
-        size = np.abs(self.order.judged) @ np.abs(normal) + abs(offset)
-        clear = np.abs(margins) > 4 * len(normal) * UNIT_ROUNDOFF * size
-        determined = self.first < self.last
-        truth = np.where(margins >= 0, YES, NO)
+    @property
+    def undecided(self) -> BoolArray:
+        """(numbers of answers, cases): True where it is not known whether a case is determined."""
         indices = np.arange(self.last)[:, None]
-        open_ = (self.unknown_until < indices) & (indices <= self.undecided_until) & clear
-        return Found(
-            first=self.first,
-            known=known,
-            wrong=int(np.count_nonzero(determined & clear & (self.said != truth))),
-            undecided=open_.mean(axis=1),
-            broken=not self.order.keeps_terms,
-        )
+        return np.asarray((self.unknown_until < indices) & (indices <= self.undecided_until))
 
-    def _search(self) -> int | None:
-        points = np.arange(len(self.first))
+    def is_pinned(self, index: int) -> bool:
+        """True if the answers up to that index leave one model alone, as far as was read."""
+        return self.pinned is not None and self.pinned <= index
+
+    def run(self) -> None:
+        """Read the log at few lengths."""
+        points = np.arange(len(self.high))
         # Exact answers leave one model by then at the latest, as a rule, and long logs take long to read.
         enough = sum(k <= self.order.model.dimension for k in self.answers)
         low, step = -1, 1
@@ -129,7 +158,6 @@ class _Search:
             low, step = high, 2 * step
             if self.pinned is not None:
                 break  # what one model alone leaves open lies on its plane
-        return self._known_at()
 
     def _read(self, index: int, points: IntArray) -> Any:
         """Which of the points are determined by the first answers up to that index."""
@@ -139,7 +167,7 @@ class _Search:
             self.pinned = index if self.pinned is None else min(self.pinned, index)
         codes = reading.codes(self.order.judged[points])
         determined = (codes == YES) | (codes == NO)
-        self.first[points[determined]] = index
+        self.high[points[determined]] = index
         self.said[points[determined]] = codes[determined]
         unknown, undecided = points[codes == Verdict.UNKNOWN], points[codes == Verdict.UNDECIDED]
         self.unknown_until[unknown] = np.maximum(self.unknown_until[unknown], index)
@@ -155,24 +183,6 @@ class _Search:
         determined = self._read(middle, points)
         self._halve(low, middle, points[determined])
         self._halve(middle, high, points[~determined])
-
-    def _known_at(self) -> int | None:
-        """The first index at which one model alone is left: by what is proved, or by the equations of exact answers."""
-        if self.pinned is not None:
-            return self.pinned
-        if not self._recovers(self.last - 1):
-            return None
-        low, high = -1, self.last - 1
-        while high - low > 1:
-            middle = (low + high) // 2
-            low, high = (low, middle) if self._recovers(middle) else (middle, high)
-        return high
-
-    def _recovers(self, index: int) -> bool:
-        try:
-            return recover(self.order.log(self.answers[index])) is not None
-        except InconsistentLog:
-            return False
 
 
 def first_order(
@@ -225,7 +235,7 @@ def determined_curve(
         )
     found: list[Found] = []
     with process_pool(workers) as pool:
-        jobs = (_Job(model, cases, service, own, numbers) for own in drawn)
+        jobs = (_Job(model, cases, service, own, numbers, orders * judged) for own in drawn)
         for one in map(_run, jobs) if pool is None else pool.map(_run, jobs):
             found.append(one)
             if progress is not None:
@@ -235,16 +245,18 @@ def determined_curve(
 
 @dataclass(frozen=True, eq=False)
 class _Job:
-    """One order of one service, as it is sent to another process."""
+    """One order of one service, as it is sent to another process; `judged` counts the cases of all orders."""
 
     model: LinearModel
     rows: FloatArray
     service: Service
     drawn: Split
     answers: tuple[int, ...]
+    judged: int
 
 
 def _run(job: _Job) -> Found:
+    expect(job.judged)
     with one_thread():
         return look(ask(job.model, job.rows, job.service, job.drawn), job.answers)
 

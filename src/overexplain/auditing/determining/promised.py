@@ -125,18 +125,6 @@ class Promised:
             kept[k] = all(_answers(models[k], fact, 1e-9) for fact in self._loose)
         return kept
 
-    def slopes(self, model: FloatArray) -> FloatArray:
-        """For each fact (row) how its spare changes with the model; a secret reach is taken to stay."""
-        lengths = np.zeros((len(self._lengths), len(model)))
-        for i, length in enumerate(self._lengths):
-            if not isinstance(length, Secret):
-                lengths[i, :-1] = length.maximizer(model[:-1])
-        return np.asarray(self._matrix - self._weights @ lengths)
-
-    def at_length_one(self) -> tuple[FloatArray, FloatArray]:
-        """(L, r) with L·(a, b) ≥ r for models whose lengths are all 1."""
-        return self._matrix, np.asarray(self._weights.sum(axis=1))
-
 
 def _answers(model: FloatArray, fact: Steepest, rounding: float) -> bool:
     """True if the model's own answer to the question of a step lies within its tolerance of what was answered."""

@@ -1,9 +1,9 @@
 """What the first answers of an order determine, as far as bounds in float64 and a few short looks can tell.
 
-`Knowledge` first searches for any model that fits a log, and settles what floats leave open one point at a time. Here the audited
-model itself fits, which saves the search, and points are many. What the fast side determines is determined. A point that it leaves
-open is unknown once a model is found that keeps every promise and decides it otherwise than the audited one (`opponents`). Inexact
-answers, for which the fast side is neither fast nor sharp, are left to a linear program (`room`). A point that was shown as an
+This is for logs that the prover does not read: robust counterfactuals, and answers from a domain. `Knowledge` first searches for
+any model that fits a log, and settles what floats leave open one point at a time. Here the audited model itself fits, which saves
+the search, and points are many. What the fast side determines is determined. A point that it leaves open is unknown once a model
+is found that keeps every promise and decides it otherwise than the audited one (`opponents`). A point that was shown as an
 explanation is what it was shown as. All that then remains is undecided. Nothing depends on the clock.
 """
 
@@ -17,7 +17,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from overexplain.auditing.determining.opponents import Opponents
-from overexplain.auditing.determining.room import Room, has_room
 from overexplain.geometry.arrays import FloatArray
 from overexplain.geometry.hyperplane import NO, YES
 from overexplain.geometry.norm import Norm
@@ -76,7 +75,6 @@ class Reading:
     def __init__(self, facts: Facts, truth: FloatArray, touched: Touched | None = None) -> None:
         self.facts, self.truth = facts, truth
         self.touched = Touched() if touched is None else touched
-        self.is_roomy = has_room(facts)
         self.smooth: list[Steepest] = [*smooth_facts(facts), *touching_steps(facts)]
 
     @cached_property
@@ -87,8 +85,6 @@ class Reading:
     @cached_property
     def pinned_down(self) -> bool:
         """True if one model alone is left, up to the tolerance of the answers."""
-        if self.is_roomy:
-            return False
         if self.smooth:
             return any(1 - fact.steepness / fact.length < SHARP for fact in self.smooth)
         return bool(self.region.cone.core.basis.shape[1] == 1) and not self.facts.is_linear
@@ -101,12 +97,7 @@ class Reading:
         left = left[codes[left] == OPEN]
         if not len(left) or self.pinned_down:
             return codes
-        if self.is_roomy:
-            norm = self.facts.norms[0]
-            room = Room(self.facts, self.truth, self.touched.known(norm, self.facts.dimension))
-            codes[left] = room.codes(points[left])
-            self.touched.learn(norm, room.learnt[-MOST:])
-        elif not self.smooth:
+        if not self.smooth:
             codes[left] = self._with_opponents(points[left])
         return codes
 
@@ -137,7 +128,7 @@ class Reading:
 
     def _fast(self, points: FloatArray) -> NDArray[np.int8]:
         codes = np.full(len(points), OPEN, dtype=np.int8)
-        if not len(points) or (self.is_roomy and not self.smooth):
+        if not len(points):
             return codes
         if not self.smooth or not np.abs(points).max() < LARGEST:
             return np.array(self.region.codes(points))

@@ -5,7 +5,9 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
+from importlib import import_module
 from typing import Any, final
 
 import numpy as np
@@ -22,11 +24,18 @@ POOL, STORED = 1024, 256
 """Models and sets of rows that are kept."""
 LIMIT = 400
 """Rows that join or leave before a search is given up."""
-WORTH_COMPILING, WORTH_LOADING = 3000, 200
+WORTH_COMPILING, WORTH_LOADING = 3000, 40
 """Targets from which on compiled loops are worth a compilation, or being called if they are there already."""
 PIECE = 4096
 """Targets that are searched for in one go: what they teach is looked at in between."""
 COMPILED = "overexplain.knowledge.prover.compiled"
+
+
+def expect(targets: int) -> None:
+    """Have compiled loops at hand if so many targets, in however many searches, are worth it."""
+    if targets >= WORTH_COMPILING:
+        with suppress(ImportError):
+            import_module(COMPILED)
 
 
 @dataclass(frozen=True, eq=False)

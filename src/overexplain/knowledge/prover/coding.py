@@ -99,6 +99,13 @@ class Coding:
             offset += z[j] * Fraction(int(self.base[j]), int(self.unit[j]))
         return normal, offset
 
+    def models(self, z: FloatArray) -> FloatArray:
+        """The same for many at once, rows, in floats."""
+        out = np.array(z)
+        out[:, :-1] = np.ldexp(z[:, :-1] / self.unit, -self.power)
+        out[:, -1] += z[:, :-1] @ (self.base / self.unit)
+        return out
+
 
 def _power(column: FloatArray) -> int:
     """The largest k such that all values are whole multiples of 2^k."""

@@ -39,8 +39,8 @@ from overexplain.log.querylog import QueryLog
 SIDE, PLANE, STEEPEST, FLIPS, ENTRY, STEP, WAY = range(7)
 NAMES = ("side", "plane", "steepest", "flips", "entry", "step", "way")
 UP, DOWN = 1 + 1e-13, 1 - 1e-13
-SHARP = 1e-6
-"""An answer whose tolerance is below this share of its step fixes entries of a."""
+SHARP = 1e-4
+"""An answer whose tolerance is below this share of its step fixes entries of a: a direction is off by τ/‖w‖ but for its square."""
 
 
 @dataclass(frozen=True, eq=False)

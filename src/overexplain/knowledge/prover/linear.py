@@ -37,6 +37,7 @@ from overexplain.knowledge.prover.rationals import OutOfTime, in_whole_numbers, 
 from overexplain.knowledge.prover.reduction import Contradiction, LinearFacts, Reduction, Weights, dot
 
 BOUNDARY, OPEN = 2, 3
+NOT_TOLD = np.iinfo(np.int64).max
 
 Model = tuple[list[Fraction], Fraction]
 
@@ -65,6 +66,10 @@ class LinearProver:
         self.cone: RoundCone | None = None
         self._weak: dict[tuple[int, ...], Weights | Model] = {}
         self._fit(deadline, start)
+        self.origin: IntArray = np.arange(n)
+        """What `last_used` counts facts by; whoever made them of the rows of a log may say which."""
+        self.last_used: IntArray = np.zeros(0, dtype=np.int64)
+        """For each point of the last `look` the largest origin among the facts that prove it, or NOT_TOLD."""
         self.batch = self._new_batch()
 
     def _new_batch(self) -> Batch | None:
@@ -194,6 +199,14 @@ class LinearProver:
         """A model that keeps every fact."""
         return self.model(self._exact_centre)
 
+    @property
+    def known(self) -> FloatArray:
+        """Models (a, b), rows, that points were found open by: rounded, and not held to the facts again."""
+        if self.cone is None or self.batch is None:
+            return np.zeros((0, self.rows.shape[1]))
+        models = np.vstack([self.cone.centre[None, :], self.cone.models(self.batch.models)])
+        return self.coding.models(models @ self.basis.T)
+
     # Many points.
 
     def codes(self, X: FloatArray, deadline: float | None = None) -> NDArray[np.int8]:
@@ -212,6 +225,7 @@ class LinearProver:
     def look(self, X: FloatArray) -> NDArray[np.int8]:
         """The same without rationals: what floats cannot prove is OPEN."""
         codes = np.full(len(X), OPEN, dtype=np.int8)
+        self.last_used = np.full(len(X), NOT_TOLD)
         if self.cone is None or not len(X):
             return codes
         asked = _Asked(X, self)
@@ -220,6 +234,7 @@ class LinearProver:
         if not self.is_whole and self.ball is not None:
             self._search(asked, codes, self.ball)
         self._search(asked, codes, None)
+        self.last_used = asked.last_used
         return codes
 
     def _search(self, asked: _Asked, codes: NDArray[np.int8], ball: Ball | None) -> None:
@@ -265,6 +280,9 @@ class LinearProver:
         strict = (self.facts.strict[self.live][found.held[held]] & (found.held[held] >= 0)).any(axis=1)
         sure = strict | (asked.sign[todo[held]] > 0)
         codes[todo[held[sure]]] = asked.sign[todo[held[sure]]]
+        if ball is None and self.reduction.exact_basis is None:  # else other facts have a part in the proof
+            rows = found.held[held[sure]]
+            asked.last_used[todo[held[sure]]] = np.where(rows >= 0, self.origin[self.live[rows]], -1).max(axis=1)
         for k in held[~sure]:  # a No by weak facts alone: unless some model has all of them at 0
             support = self.live[found.held[k][found.held[k] >= 0]]
             codes[todo[k]] = NO if isinstance(self._by_weak(support), dict) else UNKNOWN
@@ -423,6 +441,7 @@ class _Asked:
         cone = prover.cone
         assert cone is not None
         self.X, self.prover = X, prover
+        self.last_used = np.full(len(X), NOT_TOLD)
         self.queries, fits = prover.coding.queries(X)
         self.inner, self.exact = self.queries @ prover.basis, fits & prover.is_whole
         self.size = np.abs(self.queries) @ np.abs(prover.basis)

@@ -42,20 +42,29 @@ class Settlement:
 class LogProver:
     """Decides points for the rows in `blocks`; `answers` are the log's rows in exact numbers, sides filled in.
 
+    `known` are models (a, b), rows, that may fit: where they do, the search may begin with them. No verdict depends on them.
+
     Raises Contradiction if linear facts contradict each other, and NoInterior if floats see no model of facts with lengths.
     """
 
     @np.errstate(all="ignore")
-    def __init__(self, blocks: Sequence[Block], answers: Mapping[int, Answer], evidence: Evidence) -> None:
+    def __init__(
+        self,
+        blocks: Sequence[Block],
+        answers: Mapping[int, Answer],
+        evidence: Evidence,
+        known: FloatArray | None = None,
+    ) -> None:
         self.answers, self.evidence = answers, evidence
         self._belief = Belief(answers, evidence)
         self._linear: LinearProver | None = None
         self._measured: Prover | None = None
         if any(block.is_measured for block in blocks):
-            self._measured = Prover(blocks, answers, evidence)
+            self._measured = Prover(blocks, answers, evidence, known)
             return
         facts, self._origin, self._name = linear_facts(blocks)
         self._linear = LinearProver(facts)
+        self._linear.origin = self._origin
 
     @property
     def is_complete(self) -> bool:
@@ -97,6 +106,19 @@ class LogProver:
         twin._linear = None if self._linear is None else self._linear.fork()
         twin._measured = None if self._measured is None else self._measured.fork()
         return twin
+
+    @property
+    def known(self) -> FloatArray:
+        """Models (a, b), rows, that were found so far: rounded, so whoever says that one fits holds it to the log again."""
+        if self._linear is not None:
+            return self._linear.known
+        assert self._measured is not None
+        return self._measured.known
+
+    @property
+    def last_used(self) -> IntArray | None:
+        """For each point of the last `codes` the last row that proves it, or NOT_TOLD; None: no row is named for any."""
+        return None if self._linear is None else self._linear.last_used
 
     # Points.
 

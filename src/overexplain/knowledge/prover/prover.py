@@ -26,7 +26,7 @@ from overexplain.knowledge.enclosures import Evidence
 from overexplain.knowledge.facts import Steepest
 from overexplain.knowledge.prover.batch import HELD
 from overexplain.knowledge.prover.cone import NoInterior, gamma
-from overexplain.knowledge.prover.facts import FLIPS, SIDE, Block, read
+from overexplain.knowledge.prover.facts import ENTRY, FLIPS, SIDE, WAY, Block, read
 from overexplain.knowledge.prover.keeper import Keeper
 from overexplain.knowledge.prover.lengths import Equalities, Length, Payer
 from overexplain.knowledge.prover.linear import OPEN, LinearProver
@@ -66,9 +66,18 @@ class Proof:
 
 @final
 class Prover:
-    """Decides points for a log with lengths; `codes` are 1, −1, 0 or OPEN (3) for what it cannot tell."""
+    """Decides points for a log with lengths; `codes` are 1, −1, 0 or OPEN (3) for what it cannot tell.
 
-    def __init__(self, blocks: Sequence[Block], answers: Mapping[int, Answer], evidence: Evidence) -> None:
+    `known` are models (a, b), rows, that may fit the log; those that do are known from the start.
+    """
+
+    def __init__(
+        self,
+        blocks: Sequence[Block],
+        answers: Mapping[int, Answer],
+        evidence: Evidence,
+        known: FloatArray | None = None,
+    ) -> None:
         self.blocks = list(blocks)
         self.p = blocks[0].points.shape[1]
         self.facts, self.ties, self.norms = read(blocks, self.p)
@@ -78,6 +87,9 @@ class Prover:
         self.sources = [Length(norm, k, self.ties, self.p) for k, norm in enumerate(self.norms)]
         self.cuts = np.unique(np.vstack([source.first() for source in self.sources]), axis=0)
         self.known = np.zeros((0, self.p + 1))
+        self._tries_centre = known is None or self.keeper.is_quick  # else rationals would: too slow for a hint
+        if known is not None and self.keeper.is_quick:
+            self._learn(known[self.keeper.kept(known)])
         self._fit()
 
     # Reading the facts.
@@ -96,7 +108,8 @@ class Prover:
         self.way = np.concatenate([np.ones(len(inequalities) + n), -np.ones(n), np.arange(len(self.cuts))])
         self.base = len(inequalities)
         self.rows, sizes = ties.inner(every), ties.sizes(every)
-        largest = np.abs(self.rows[: self.base + n]).max(axis=0, initial=0.0)
+        measured = ~np.isin(facts.name[self.of_row[: self.base + n]], (ENTRY, WAY))  # the others have no unit
+        largest = np.abs(self.rows[: self.base + n][measured]).max(axis=0, initial=0.0)
         self.scale = np.ldexp(1.0, -np.frexp(np.where(largest > 0, largest, 1.0))[1])
         self._equal = ties.inner(facts.left[equalities])
         self._equal_sizes = ties.sizes(facts.left[equalities])
@@ -113,7 +126,8 @@ class Prover:
         force = np.concatenate([self.base + missed, self.base + n + missed]).astype(np.int64)
         self.core = self._core(plain, force, null, n)
         self.slab: Stage | None = None
-        self.admit(self.core.centre[None, :])
+        if self._tries_centre:
+            self.admit(self.core.centre[None, :])
 
     def _thin(self, share: float) -> BoolArray:
         """Slabs thinner than a share of the most that their row can be, in units of its own length."""
@@ -122,14 +136,9 @@ class Prover:
             own = facts.number == k
             if own.any():
                 left = facts.left[own]
-                typical = float(
-                    np.median(np.asarray(norm(self.facts.left[:, : self.p])))
-                )  # b is about as large as points are
-                size[own] = (
-                    np.asarray(norm(left[:, : self.p]))
-                    + np.abs(left[:, self.p + 1 + k])
-                    + np.abs(left[:, self.p]) * typical
-                )
+                typical = float(np.median(np.asarray(norm(self.facts.left[:, : self.p]))))  # b is about as large
+                size[own] = np.asarray(norm(left[:, : self.p])) + np.abs(left[:, self.p + 1 + k])
+                size[own] += np.abs(left[:, self.p]) * typical
         return np.asarray(facts.width < share * size)
 
     def _split(self, thin: IntArray) -> tuple[IntArray, FloatArray, FloatArray]:

@@ -8,10 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from overexplain.geometry.arrays import BoolArray, FloatArray, IntArray
-from overexplain.knowledge.prover.batch import PIECE, Batch
+from overexplain.knowledge.prover.batch import HELD, PIECE, Batch, Found
 from overexplain.knowledge.prover.cone import NoInterior, RoundCone
 from overexplain.knowledge.prover.facts import Ties
 from overexplain.knowledge.prover.linear import OPEN
+
+MISSED, LENT = 1e-12, 1e3
+"""A target that is missed by more than this share of itself is looked at again, with so many times what it is missed by."""
 
 
 @final
@@ -54,21 +57,49 @@ class Stage:
         order = np.argsort(U @ self._key, kind="stable")
         width = self.cone.rank + 1
         codes = np.full(len(C), OPEN, dtype=np.int8)
-        held, weights = np.full((len(C), width), -1), np.zeros((len(C), width))
+        held, weights = np.full((len(C), 2 * width), -1), np.zeros((len(C), 2 * width))
         found_models = []
         while len(order):
             before = self.batch.known
             found = self.batch.search(C[order[:PIECE]])
             at, order = order[: len(found.codes)], order[len(found.codes) :]
             before = min(before, self.batch.known)
-            used = np.maximum(found.held, 0)
+            by, shares = self._sharper(U[at], length[at], found)
+            used = np.maximum(by, 0)
             codes[at] = found.codes
-            held[at] = np.where(found.held >= 0, self.rows[used], -1)
-            weights[at] = np.where(
-                found.held >= 0, found.weights * (self.cone.scale / self._unit)[used] * length[at, None], 0.0
-            )
+            held[at] = np.where(by >= 0, self.rows[used], -1)
+            weights[at] = np.where(by >= 0, shares / self._unit[used], 0.0)
             found_models.append(self.batch.models[before:] @ self.lift.T)
         return codes, held, weights, np.vstack(found_models) if found_models else np.zeros((0, len(self.lift)))
+
+    def _sharper(self, U: FloatArray, length: FloatArray, found: Found) -> tuple[IntArray, FloatArray]:
+        """(rows, weights) that hold targets U, which are `length` long in round coordinates; two sets of rows for each.
+
+        Searches stop at a share of the target's length. If one entry outweighs all others, as a value that no answer has, that
+        share is more than the others are worth: what is left is then held by itself, with a little of the weights found.
+        """
+        cone, width = self.cone, found.held.shape[1]
+        by = np.hstack([found.held, np.full_like(found.held, -1)])
+        shares = np.zeros(by.shape)
+        shares[:, :width] = found.weights * cone.scale[np.maximum(found.held, 0)] * length[:, None]
+        on = np.flatnonzero(found.codes == HELD)
+        rows = cone.rows[np.maximum(found.held[on], 0)]
+        rest = U[on] - np.einsum("ij,ijk->ik", shares[on, :width], rows)
+        off = np.linalg.norm(rest @ cone.map, axis=1)
+        missed = np.flatnonzero(np.linalg.norm(rest, axis=1) > MISSED * np.linalg.norm(U[on], axis=1))
+        if not len(missed):
+            return by, shares
+        on, rows, rest, off = on[missed], rows[missed], rest[missed], off[missed]
+        lent = np.minimum(shares[on, :width], LENT * off[:, None] * cone.scale[np.maximum(found.held[on], 0)])
+        again = (rest + np.einsum("ij,ijk->ik", lent, rows)) @ cone.map
+        size = np.maximum(np.linalg.norm(again, axis=1), 1e-300)
+        second = self.batch.search(again / size[:, None])
+        done = np.flatnonzero(second.codes == HELD)
+        held = second.held[done]
+        shares[on[done], :width] -= lent[done]
+        by[on[done], width:] = held
+        shares[on[done], width:] = second.weights[done] * cone.scale[np.maximum(held, 0)] * size[done, None]
+        return by, shares
 
     def fork(self) -> Stage:
         twin = object.__new__(Stage)
