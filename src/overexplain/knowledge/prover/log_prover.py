@@ -17,10 +17,11 @@ from overexplain.knowledge.checker import Answer, Term
 from overexplain.knowledge.enclosures import Evidence
 from overexplain.knowledge.prover.cone import NoInterior
 from overexplain.knowledge.prover.facts import FLIPS, NAMES, SIDE, Block
-from overexplain.knowledge.prover.linear import Evidence as Settling
-from overexplain.knowledge.prover.linear import LinearProver, Model
+from overexplain.knowledge.prover.linear import LinearProver
+from overexplain.knowledge.prover.one_point import Evidence as Settling
+from overexplain.knowledge.prover.one_point import decide, settle
 from overexplain.knowledge.prover.prover import UNKNOWN, Prover
-from overexplain.knowledge.prover.reduction import Contradiction, LinearFacts, Weights
+from overexplain.knowledge.prover.reduction import Contradiction, LinearFacts, Model, Weights
 from overexplain.knowledge.prover.written import by_one_step, terms_of
 
 __all__ = ["Contradiction", "LogProver", "NoInterior"]
@@ -104,7 +105,7 @@ class LogProver:
     def codes(self, X: FloatArray, deadline: float | None = None) -> NDArray[np.int8]:
         """A code for every point; OPEN is left to the exact step."""
         if self._linear is not None:
-            return self._linear.codes(X, deadline)
+            return decide(self._linear, X, deadline)
         assert self._measured is not None
         return self._measured.look(X, deadline)
 
@@ -113,7 +114,7 @@ class LogProver:
         """What settles a point, accepted by the checker; None if nothing was found."""
         point = tuple(map(Fraction, x.tolist()))
         if self._linear is not None:
-            return self._settled(self._linear.settle(x, deadline), point)
+            return self._settled(settle(self._linear, x, deadline), point)
         assert self._measured is not None
         code = int(self._measured.look(x[None, :], deadline)[0]) if verdict is None else verdict
         if code == UNKNOWN:
@@ -137,7 +138,7 @@ class LogProver:
                 if self._belief.proves(terms, point, code):
                     return Settlement(code, tuple(terms))
         if prover.linear is not None:
-            found = prover.linear.settle(x)
+            found = settle(prover.linear, x)
             if found.code == code and found.weights is not None:
                 facts = prover.facts[prover.linear_facts]
                 terms = _terms(found.weights, facts.origin, facts.name)

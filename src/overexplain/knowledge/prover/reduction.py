@@ -21,7 +21,12 @@ from overexplain.knowledge.prover.rationals import in_whole_numbers, null_basis
 EXACT = 2.0**45
 """Sums of products of whole numbers below this stay below 2^53, as the proofs in float64 need them."""
 
+BOUNDARY = 2
+SHARES = (1e-9, 1e-6, 1e-4, 1e-2, 0.1)
+"""How much of the centre is mixed into models that keep the facts but for a hair."""
+
 Weights = dict[int, Fraction]
+Model = tuple[list[Fraction], Fraction]
 
 
 class Contradiction(Exception):
@@ -169,6 +174,11 @@ class Reduction:
             if rank == self.rows.shape[1] - self.basis.shape[1]:
                 break
         return chosen
+
+
+def target_of(entries: Sequence[Fraction], sign: int) -> list[Fraction]:
+    """sign·(x, −1)."""
+    return [*(sign * v for v in entries), Fraction(-sign)]
 
 
 def dot(u: Sequence[Fraction], v: Sequence[Fraction | int]) -> Fraction:

@@ -73,7 +73,7 @@ class Stage:
     def fork(self) -> Stage:
         twin = object.__new__(Stage)
         twin.__dict__.update(self.__dict__)
-        twin.batch = self.batch.fork()
+        twin.batch = Batch(self.cone)
         return twin
 
 
