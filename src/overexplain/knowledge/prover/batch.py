@@ -50,26 +50,41 @@ class Batch:
     kept   the rows that take part, for models and sets of rows alike; None: all
     """
 
-    def __init__(self, cone: RoundCone, whole: FloatArray | None = None, kept: IntArray | None = None) -> None:
+    def __init__(
+        self, cone: RoundCone, whole: FloatArray | None = None, kept: IntArray | None = None, like: Batch | None = None
+    ) -> None:
         self.cone, self.kept = cone, kept
         self.whole = np.zeros((0, cone.rows.shape[1])) if whole is None else whole
-        self._A, self._columns, self._depth, self._scale = cone.A, cone.columns, cone.depth, cone.scale
-        if kept is not None:
+        self._rows = cone.A, cone.columns, cone.depth, cone.scale
+        if like is not None:
+            self.whole, self._rows = like.whole, like._rows
+        elif kept is not None:
             self.whole = self.whole[kept] if len(self.whole) else self.whole
-            self._A, self._columns = np.ascontiguousarray(cone.A[kept]), np.ascontiguousarray(cone.columns[:, kept])
-            self._depth, self._scale = cone.depth[kept], cone.scale[kept]
+            A, columns = np.ascontiguousarray(cone.A[kept]), np.ascontiguousarray(cone.columns[:, kept])
+            self._rows = A, columns, cone.depth[kept], cone.scale[kept]
+        self._reserve(POOL, STORED)
+
+    def for_one(self) -> Batch:
+        """The same for a single target, with nothing learnt."""
+        twin = Batch(self.cone, None, self.kept, like=self)
+        twin._reserve(4, 0)
+        return twin
+
+    def _reserve(self, pool: int, stored: int) -> None:
+        """Room for so many models and sets of rows."""
+        cone = self.cone
         r, padded = cone.rank, len(cone.columns)
-        self._pool, self._pool_columns, self.known = np.zeros((POOL, r)), np.zeros((padded, POOL), np.float32), 0
+        self._pool, self._pool_columns, self.known = np.zeros((pool, r)), np.zeros((padded, pool), np.float32), 0
         self._sets = (
-            np.zeros((padded, STORED), np.float32),
-            np.zeros(STORED, np.int64),
-            np.zeros((STORED, r + 1), np.int64),
-            np.zeros((STORED, r + 1)),
-            np.zeros((STORED, r + 1, r)),
+            np.zeros((padded, stored), np.float32),
+            np.zeros(stored, np.int64),
+            np.zeros((stored, r + 1), np.int64),
+            np.zeros((stored, r + 1)),
+            np.zeros((stored, r + 1, r)),
             np.zeros(1, np.int64),
         )
         self._asked = 0
-        self._seen, self._kept = 0, np.zeros(POOL, dtype=bool)
+        self._seen, self._kept = 0, np.zeros(pool, dtype=bool)
 
     @property
     def models(self) -> FloatArray:
@@ -93,8 +108,9 @@ class Batch:
         asked = self.whole[:0] if queries is None else queries
         if self.known >= len(self._pool):
             self._forget()
+        A, columns, depth, scale = self._rows
         codes, models, held, weights, proved, self.known, done = self._sweep(len(C))(
-            self._A, self._columns, self._depth, cone.z0, C, C @ cone.z0, whole, asked, cone.map, self._scale,
+            A, columns, depth, cone.z0, C, C @ cone.z0, whole, asked, cone.map, scale,
             self._pool, self._pool_columns, self.known, self._sets, LIMIT,
         )  # fmt: skip
         if self.kept is not None:

@@ -20,7 +20,7 @@ from typing import Protocol, final
 
 import numpy as np
 
-from overexplain.geometry.arrays import BoolArray, FloatArray, IntArray
+from overexplain.geometry.arrays import FloatArray, IntArray
 from overexplain.geometry.norm import Norm
 from overexplain.knowledge.facts import length_error
 from overexplain.knowledge.prover.cone import gamma
@@ -220,6 +220,11 @@ class Payer:
                 others & np.isfinite(beta), beta, np.minimum(np.where(np.isfinite(beta), beta, -1.0), -1e-300)
             )
 
-    def is_lasting(self) -> BoolArray:
-        """For each length: True if some row bounds it from above."""
-        return np.array([row is not None for row in self.bounds], dtype=bool)
+    def worth(self, rows: FloatArray) -> FloatArray:
+        """At most how much β loses for a row that is left out, for a weight of 1, if there is one length."""
+        at = self.offset
+        offset = np.zeros(rows.shape[1])
+        if self.anchor is not None:
+            offset = np.abs(self.equal.rows[self.anchor] / self.equal.rows[self.anchor, at])
+        offset_cost = float(self.length(0, offset[None, :at])[0]) + offset[at + 1]
+        return np.asarray(self.length(0, rows[:, :at]) + np.abs(rows[:, at + 1]) + np.abs(rows[:, at]) * offset_cost)

@@ -15,6 +15,7 @@ for it; what is left rationals decide.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from fractions import Fraction
 from functools import cached_property
@@ -27,10 +28,10 @@ from overexplain.geometry.arrays import BoolArray, FloatArray, IntArray
 from overexplain.geometry.hyperplane import NO
 from overexplain.knowledge.exact import combine
 from overexplain.knowledge.prover.ball import Ball
-from overexplain.knowledge.prover.batch import HELD, PIECE, UNKNOWN, Batch, Found
+from overexplain.knowledge.prover.batch import COMPILED, HELD, PIECE, UNKNOWN, Batch, Found
 from overexplain.knowledge.prover.coding import Coding
 from overexplain.knowledge.prover.cone import NoInterior, RoundCone, gamma
-from overexplain.knowledge.prover.rationals import in_whole_numbers, interior
+from overexplain.knowledge.prover.rationals import combine_whole, in_whole_numbers, interior
 from overexplain.knowledge.prover.reduction import (
     BOUNDARY,
     SHARES,
@@ -68,7 +69,7 @@ class LinearProver:
         )
         self.reduction = Reduction(self.rows, facts, self.coding.is_whole)
         self.cone: RoundCone | None = None
-        self._weak: dict[tuple[int, ...], Weights | Model] = {}
+        self._weak: dict[tuple[int, ...], Weights | LinearProver] = {}
         self._fit(deadline, start)
         self.needed: IntArray | None = None
         self._box: Box | None = None
@@ -103,11 +104,6 @@ class LinearProver:
             self.batch = self.new_batch()
 
     @property
-    def basis(self) -> FloatArray:
-        """(D, m): what the equalities leave."""
-        return self.reduction.basis
-
-    @property
     def is_whole(self) -> bool:
         """True if floats compute with rows and coded queries without rounding."""
         return self.reduction.is_whole
@@ -133,12 +129,12 @@ class LinearProver:
             if len(equal):
                 self.reduction.reduce(equal)
                 live = self.reduction.without_zeros(live)
-            if not self.basis.shape[1]:
+            if not self.reduction.size:
                 raise Contradiction({})  # any model would be 0
             self.live = live
             if not len(live):
                 return  # equalities alone, or nothing at all
-            self._inner = np.ascontiguousarray(self.rows[live] @ self.basis)
+            self._inner = np.ascontiguousarray(self.reduction.inner(self.rows[live]))
             try:
                 begin = None if start is None or self.reduction.exact_basis is not None else start
                 self.cone = RoundCone(self._inner, begin)
@@ -181,22 +177,25 @@ class LinearProver:
     @cached_property
     def exact_centre(self) -> list[Fraction]:
         """A model strictly inside, in the coordinates of what the equalities leave."""
-        rows = [self.reduction.reduced(row) for row in self.reduction.exact_rows(self.live)]
         if self.cone is not None:
             z = [Fraction(v) for v in self.cone.centre.tolist()]
-            if not (self.is_centre_kept or all(dot(row, z) > 0 for row in rows)):
-                z = self._interior(rows)
+            if not (self.is_centre_kept or all(dot(row, z) > 0 for row in self._exact_live)):
+                z = self._interior(self._exact_live)
         elif len(self.live):
-            z = self._interior(rows)
+            z = self._interior(self._exact_live)
         else:
-            z = [Fraction(int(k == 0)) for k in range(self.basis.shape[1])]
+            z = [Fraction(int(k == 0)) for k in range(self.reduction.size)]
         for k in range(len(z)):
             if any(self.model(z)[0]):
                 break
             # Every row is about the offset alone: any normal that is small enough will do.
-            room = min((dot(row, z) / (2 * abs(row[k])) for row in rows if row[k]), default=Fraction(1))
-            z[k] += room
+            z[k] += min((dot(row, z) / (2 * abs(row[k])) for row in self._exact_live if row[k]), default=Fraction(1))
         return z
+
+    @cached_property
+    def _exact_live(self) -> list[list[Fraction]]:
+        """The rows that are no equalities, in the coordinates of what the equalities leave."""
+        return [self.reduction.reduced(row) for row in self.reduction.exact_rows(self.live)]
 
     @staticmethod
     def _interior(rows: Sequence[Sequence[Fraction]]) -> list[Fraction]:
@@ -210,7 +209,7 @@ class LinearProver:
         """Directions that no row has a part in, as far as floats can tell, and how far a model can go either way, for certain."""
         assert self.cone is not None
         way, centre = self.cone.unseen, self.cone.centre
-        off = gamma(self.rows.shape[1] + self.basis.shape[1] + 8)
+        off = gamma(self.rows.shape[1] + self.reduction.size + 8)
         room = self._inner @ centre - off * (self._size @ np.abs(centre))
         moved = np.abs(self._inner @ way) + off * (self._size @ np.abs(way))
         reach = 0.5 * (np.maximum(room, 0.0)[:, None] / np.maximum(moved, 1e-300)).min(axis=0, initial=np.inf)
@@ -235,6 +234,21 @@ class LinearProver:
             return codes
         if len(X) >= MANY and not self._is_prepared:
             self._prepare()
+        if self._is_screened():
+            assert self._box is not None
+            self._box.settle(X, self.cone, codes)
+            left = np.flatnonzero(codes == OPEN)
+            codes[left] = self._look(X[left]) if len(left) else codes[left]
+            return codes
+        return self._look(X)
+
+    def _is_screened(self) -> bool:
+        """True if points can go through the box as they are: columns as they are, every fact strict enough, loops compiled."""
+        is_plain = not self.coding.narrow.any() and self.reduction.exact_basis is None
+        return self._box is not None and is_plain and self._is_strict and COMPILED in sys.modules
+
+    def _look(self, X: FloatArray) -> NDArray[np.int8]:
+        codes = np.full(len(X), OPEN, dtype=np.int8)
         asked = _Asked(X, self)
         codes[asked.beside_the_span()] = UNKNOWN
         codes[asked.exact & ~asked.inner.any(axis=1)] = BOUNDARY
@@ -350,7 +364,7 @@ class LinearProver:
 
     def keeps(self, models: FloatArray) -> BoolArray:
         """For models in reduced coordinates: True if every fact that is no equality is kept strictly, for certain."""
-        off, kept = gamma(self.rows.shape[1] + self.basis.shape[1] + 8), np.zeros(len(models), dtype=np.bool_)
+        off, kept = gamma(self.rows.shape[1] + self.reduction.size + 8), np.zeros(len(models), dtype=np.bool_)
         some = max(1, LARGEST_PRODUCT // max(len(self._inner), 1))
         for i in range(0, len(models), some):
             z = models[i : i + some]
@@ -369,7 +383,7 @@ class LinearProver:
     @cached_property
     def _size(self) -> FloatArray:
         """What rounding of the rows in reduced coordinates is relative to."""
-        return np.asarray(np.abs(self.rows[self.live]) @ np.abs(self.basis))
+        return self.reduction.sizes(self.rows[self.live])
 
     @cached_property
     def ball(self) -> Ball | None:
@@ -388,19 +402,27 @@ class LinearProver:
     def weights(self, support: IntArray, target: Sequence[Fraction]) -> Weights | None:
         """Weights of the support, and of equalities, that add up to the target; None if one of the support were below 0, or
         there are none."""
-        columns = [self.reduction.reduced(row) for row in self.reduction.exact_rows(support)]
-        weights = combine(columns, self.reduction.reduced(target)) if len(columns) else []
+        weights = self._solve(support, target)
         if weights is None or min(weights, default=Fraction(0)) < 0:
             return None
         found = {int(i): w for i, w in zip(support, weights, strict=True) if w}
         return self.reduction.over_equalities(found, target)
 
-    def by_weak(self, support: IntArray) -> Weights | Model:
-        """A model that has all of these weak facts at 0, or the weights of the contradiction if there is none."""
+    def _solve(self, support: IntArray, target: Sequence[Fraction]) -> list[Fraction] | None:
+        if not len(support):
+            return []
+        if self.is_whole and self.reduction.exact_basis is None:
+            rows = self.rows[support].astype(np.int64).tolist()
+            return combine_whole(rows, target)
+        columns = [self.reduction.reduced(row) for row in self.reduction.exact_rows(support)]
+        return combine(columns, self.reduction.reduced(target))
+
+    def by_weak(self, support: IntArray) -> Weights | LinearProver:
+        """The prover of models that have all of these weak facts at 0, or the weights of the contradiction if there are none."""
         key = tuple(sorted(support.tolist()))
         if key not in self._weak:
             try:
-                self._weak[key] = LinearProver(self.facts.with_equal(key)).centre
+                self._weak[key] = LinearProver(self.facts.with_equal(key))
             except Contradiction as none:
                 self._weak[key] = none.weights
         return self._weak[key]
@@ -415,8 +437,8 @@ class _Asked:
         assert cone is not None
         self.X, self.prover = X, prover
         self.queries, fits = prover.coding.queries(X)
-        self.inner, self.exact = self.queries @ prover.basis, fits & prover.is_whole
-        self.size = np.abs(self.queries) @ np.abs(prover.basis)
+        self.inner, self.exact = prover.reduction.inner(self.queries), fits & prover.is_whole
+        self.size = prover.reduction.sizes(self.queries)
         self.gamma = gamma(self.queries.shape[1] + self.inner.shape[1] + 8)
         said = self.inner @ cone.centre
         off = self.gamma * (self.size @ np.abs(cone.centre))

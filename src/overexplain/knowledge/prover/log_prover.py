@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from overexplain.geometry.arrays import FloatArray, IntArray
-from overexplain.geometry.hyperplane import NO
-from overexplain.knowledge.belief import Belief
+from overexplain.geometry.hyperplane import NO, YES
 from overexplain.knowledge.checker import Answer, Term
 from overexplain.knowledge.enclosures import Evidence
 from overexplain.knowledge.prover.cone import NoInterior
@@ -49,7 +47,6 @@ class LogProver:
     @np.errstate(all="ignore")
     def __init__(self, blocks: Sequence[Block], answers: Mapping[int, Answer], evidence: Evidence) -> None:
         self.answers, self.evidence = answers, evidence
-        self._belief = Belief(answers, evidence)
         self._linear: LinearProver | None = None
         self._measured: Prover | None = None
         if any(block.is_measured for block in blocks):
@@ -110,50 +107,49 @@ class LogProver:
         return self._measured.look(X, deadline)
 
     @np.errstate(all="ignore")
-    def settle(self, x: FloatArray, verdict: int | None, deadline: float | None = None) -> Settlement | None:
-        """What settles a point, accepted by the checker; None if nothing was found."""
-        point = tuple(map(Fraction, x.tolist()))
-        if self._linear is not None:
-            return self._settled(settle(self._linear, x, deadline), point)
-        assert self._measured is not None
-        code = int(self._measured.look(x[None, :], deadline)[0]) if verdict is None else verdict
-        if code == UNKNOWN:
-            models = self._measured.models(x)
-            if models is None:
-                self._measured.look(x[None, :], deadline)
-                models = self._measured.models(x)
-            return None if models is None else Settlement(UNKNOWN, models=models)
-        return self._certain(x, point, code) if abs(code) == 1 else None
+    def settle(self, x: FloatArray, code: int | None, deadline: float | None = None) -> Iterator[Settlement]:
+        """What may settle a point, best first; floats believe it, the checker is still to be asked.
 
-    def _certain(self, x: FloatArray, point: tuple[Fraction, ...], code: int) -> Settlement | None:
-        prover = self._measured
-        assert prover is not None
+        It rests on the log and the point alone, not on what was asked before. `code`: the verdict, if it is known.
+        """
+        if self._linear is not None:
+            yield from self._of_linear(settle(self._linear, x, deadline), self._origin, self._name)
+            return
+        assert self._measured is not None
+        prover = self._measured.pristine()
+        if code is None:
+            code = int(prover.look(x[None, :], deadline)[0])
+        if abs(code) == 1:
+            yield from self._certain(prover, x, code)
+        elif code == UNKNOWN:
+            prover.look(x[None, :], deadline)
+            for known in (prover, self._measured):  # those found for this point; or for others, too
+                models = known.models(x)
+                if models is not None:
+                    yield Settlement(UNKNOWN, models=models)
+
+    def _certain(self, prover: Prover, x: FloatArray, code: int) -> Iterator[Settlement]:
         for step in prover.smooth_steps:
             terms = by_one_step(step, x, code)
-            if terms is not None and self._belief.proves(terms, point, code):
-                return Settlement(code, tuple(terms))
+            if terms is not None:
+                yield Settlement(code, tuple(terms))
         proof = prover.prove(x, code)
         if proof is not None:
             for terms in terms_of(prover, self.answers, self.evidence, x, proof):
-                if self._belief.proves(terms, point, code):
-                    return Settlement(code, tuple(terms))
+                yield Settlement(code, tuple(terms))
         if prover.linear is not None:
-            found = settle(prover.linear, x)
-            if found.code == code and found.weights is not None:
-                facts = prover.facts[prover.linear_facts]
-                terms = _terms(found.weights, facts.origin, facts.name)
-                if self._belief.proves(terms, point, code):
-                    return Settlement(code, tuple(terms))
-        return None
+            facts = prover.facts[prover.linear_facts]
+            for found in self._of_linear(settle(prover.linear, x), facts.origin, facts.name):
+                if found.code == code:
+                    yield found
 
-    def _settled(self, found: Settling, point: tuple[Fraction, ...]) -> Settlement | None:
+    @staticmethod
+    def _of_linear(found: Settling, origin: IntArray, name: IntArray) -> Iterator[Settlement]:
         if found.models is not None:
-            return Settlement(UNKNOWN, models=found.models)
-        assert found.weights is not None
-        terms = _terms(found.weights, self._origin, self._name)
-        if found.code in (1, -1) and self._belief.proves(terms, point, found.code):
-            return Settlement(found.code, tuple(terms))
-        return None
+            yield Settlement(UNKNOWN, models=found.models)
+        elif found.code in (YES, NO):
+            assert found.weights is not None
+            yield Settlement(found.code, tuple(_terms(found.weights, origin, name)))
 
 
 def linear_facts(blocks: Sequence[Block]) -> tuple[LinearFacts, IntArray, IntArray]:
@@ -181,10 +177,28 @@ def _terms(weights: Weights, origin: IntArray, name: IntArray) -> list[Term]:
 
 
 def contradiction_of(blocks: Sequence[Block]) -> list[Term] | None:
-    """Terms that prove that labels and merely valid answers contradict each other; None if they do not."""
+    """Terms that prove that labels and merely valid answers contradict each other, none of whose rows could be left
+    out; None if they
+    do not, or if any model would be 0."""
     facts, origin, name = linear_facts(blocks)
+    rows = np.arange(len(origin))
+    found = _weights_of(facts, rows)
+    if not found:
+        return None
+    rows = np.isin(origin, origin[list(found)]).nonzero()[0]
+    for row in np.unique(origin[rows]).tolist():
+        fewer = rows[origin[rows] != row]
+        less = _weights_of(facts, fewer) if len(fewer) else None
+        if less:
+            found = less
+            rows = np.isin(origin, origin[list(found)]).nonzero()[0]
+    return _terms(found, origin, name)
+
+
+def _weights_of(facts: LinearFacts, rows: IntArray) -> Weights | None:
+    """The weights of a contradiction among some facts; None if there is none."""
     try:
-        LinearProver(facts)
-    except Contradiction as found:
-        return _terms(found.weights, origin, name)
+        LinearProver(LinearFacts(facts.points[rows], facts.sides[rows], facts.strict[rows]))
+    except Contradiction as none:
+        return {int(rows[i]): weight for i, weight in none.weights.items()}
     return None

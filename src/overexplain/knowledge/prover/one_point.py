@@ -54,7 +54,7 @@ class _Point:
         self.prover, self._x, self._deadline = prover, x, deadline
         self.target = target_of(prover.coding.exact(x), 1)
         self.inner = prover.reduction.reduced(self.target)
-        self._batch = prover.new_batch()
+        self._batch = None if prover.batch is None else prover.batch.for_one()
 
     def settle(self) -> Evidence:
         """The verdict, and what proves it."""
@@ -82,7 +82,7 @@ class _Point:
         cone = self.prover.cone
         if cone is None or self._batch is None:
             return None
-        query = (self.prover.coding.queries(self._x[None, :])[0] @ self.prover.basis)[0]
+        query = self.prover.reduction.inner(self.prover.coding.queries(self._x[None, :])[0])[0]
         side = sign or (YES if float(query @ cone.centre) >= 0 else NO)
         C = side * query @ cone.map
         length = float(np.linalg.norm(C))
@@ -155,8 +155,8 @@ class _Point:
         if sign == YES or facts.strict[support].any():
             return Evidence(sign, weights)
         found = self.prover.by_weak(support)
-        if not isinstance(found, dict):
-            return Evidence(UNKNOWN, models=(found, self.prover.centre))
+        if isinstance(found, LinearProver):
+            return Evidence(UNKNOWN, models=(found.centre, self.prover.centre))
         if not found:
             return Evidence(NO, weights)  # facts of full rank
         share = min((weights[i] / (-2 * w) for i, w in found.items() if w < 0 and i in weights), default=Fraction(1))

@@ -12,7 +12,6 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from functools import cached_property
 from typing import final
 
@@ -27,7 +26,7 @@ from overexplain.knowledge.facts import Steepest
 from overexplain.knowledge.prover.batch import HELD
 from overexplain.knowledge.prover.cone import NoInterior, gamma
 from overexplain.knowledge.prover.facts import FLIPS, SIDE, Block, read
-from overexplain.knowledge.prover.keeper import Keeper
+from overexplain.knowledge.prover.keeper import Keeper, Model
 from overexplain.knowledge.prover.lengths import Equalities, Length, Payer
 from overexplain.knowledge.prover.linear import OPEN, LinearProver
 from overexplain.knowledge.prover.pinned import Pinned, pin
@@ -56,12 +55,14 @@ SHARES = (0.02, 0.2, 0.5, 0.8, 0.95)
 
 @dataclass(frozen=True, eq=False)
 class Proof:
-    """Weights of a claim `sign`: of `rows` (numbers among the prover's rows), and ω of its equalities."""
+    """Weights of a claim `sign`: of `rows` (numbers among the prover's rows), and ω of its equalities; `beta` is what
+    they prove."""
 
     sign: int
     rows: IntArray
     weights: FloatArray
     omega: FloatArray
+    beta: float
 
 
 @final
@@ -79,6 +80,7 @@ class Prover:
         self.cuts = np.unique(np.vstack([source.first() for source in self.sources]), axis=0)
         self.known = np.zeros((0, self.p + 1))
         self._fit()
+        self._first_known = self.known
 
     # Reading the facts.
 
@@ -187,6 +189,12 @@ class Prover:
         B = np.hstack([self.scale[:, None] * null, back * width])
         which = np.arange(len(self.rows))
         return Stage(self.rows, which, B, self.scale, drop=0.0, force=which[:0], core=null.shape[1])
+
+    def pristine(self) -> Prover:
+        """A copy that has learnt nothing from points."""
+        twin = self.fork()
+        twin.known, twin.slab = self._first_known, None
+        return twin
 
     def fork(self) -> Prover:
         """A copy that learns for itself."""
@@ -451,26 +459,20 @@ class Prover:
                     beta = self.payer.beta(targets, asked.sizes, rows, weights, omega)
                     if beta[0] > 0:
                         used = rows[0] >= 0
-                        return Proof(code, rows[0][used], weights[0][used], omega[0])
+                        return Proof(code, rows[0][used], weights[0][used], omega[0], float(beta[0]))
                 if not len(rooms.narrow(todo, held, beta)):
                     break
         return None
 
-    def models(self, x: FloatArray) -> tuple[tuple[list[Fraction], Fraction], tuple[list[Fraction], Fraction]] | None:
-        """(a model that says Yes, one that says No), both in rationals and accepted by the checker; None if there are
-        none at hand."""
+    def models(self, x: FloatArray) -> tuple[Model, Model] | None:
+        """(a known model that says Yes, one that says No), in rationals; None if there are none."""
         query = np.append(x, -1.0)
         said = self.known @ query
-        off = gamma(self.p + 8) * (np.abs(self.known) @ np.abs(query))
-        found = []
-        for side in (1.0, -1.0):
-            order = np.argsort(-side * said / np.maximum(off, 1e-300))
-            clear = [i for i in order[:8] if side * said[i] > off[i]]
-            model = next((m for i in clear if self.keeper.kept_exactly(m := self.keeper.exactly(self.known[i]))), None)
-            if model is None:
-                return None
-            found.append(model)
-        return found[0], found[1]
+        clear = said / np.maximum(gamma(self.p + 8) * (np.abs(self.known) @ np.abs(query)), 1e-300)
+        if not len(said) or not clear.max() > 1 or not clear.min() < -1:
+            return None
+        yes, no = (self.keeper.exactly(self.known[k]) for k in (int(clear.argmax()), int(clear.argmin())))
+        return yes, no
 
 
 def _is_late(deadline: float | None) -> bool:

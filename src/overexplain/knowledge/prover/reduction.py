@@ -58,7 +58,7 @@ class LinearFacts:
 @final
 class Reduction:
     """rows         (n, D) of linear facts, exact
-    basis        (D, m): z = basis @ u are the models that keep all equalities; `exact_basis` the same, a vector a row; None: all
+    exact_basis  vectors whose combinations are the models that keep all equalities; None: all models do
     is_whole     True if rows and basis are whole numbers that float64 multiplies without rounding
     """
 
@@ -66,7 +66,20 @@ class Reduction:
         self.rows, self.facts, self._is_coded, self.is_whole = rows, facts, is_whole, is_whole
         self.relations: list[Weights] = []
         self.exact_basis: list[list[int]] | None = None
-        self.basis: FloatArray = np.eye(rows.shape[1])
+        self._basis: FloatArray | None = None
+
+    @property
+    def size(self) -> int:
+        """How many coordinates the equalities leave."""
+        return self.rows.shape[1] if self.exact_basis is None else len(self.exact_basis)
+
+    def inner(self, rows: FloatArray) -> FloatArray:
+        """Rows or queries in the coordinates of what the equalities leave."""
+        return rows if self._basis is None else np.asarray(rows @ self._basis)
+
+    def sizes(self, rows: FloatArray) -> FloatArray:
+        """The same in absolute values: what rounding is relative to."""
+        return np.abs(rows) if self._basis is None else np.asarray(np.abs(rows) @ np.abs(self._basis))
 
     def lifted(self, z: Sequence[Fraction]) -> list[Fraction]:
         """Coordinates of what the equalities leave as a model of the rows."""
@@ -83,18 +96,18 @@ class Reduction:
         whole, units = in_whole_numbers(self.exact_rows(equal))
         short = null_basis(whole)
         self.exact_basis = [[v * unit for v, unit in zip(vector, units, strict=True)] for vector in short]
-        self.basis = (
+        self._basis = (
             np.array([[_as_float(v) for v in vector] for vector in self.exact_basis], dtype=np.float64)
             .reshape(-1, self.rows.shape[1])
             .T
         )
-        size = np.abs(self.basis).sum(axis=0).max(initial=0.0)
+        size = np.abs(self._basis).sum(axis=0).max(initial=0.0)
         self.is_whole = self._is_coded and bool(np.abs(self.rows).max() * size < EXACT)
 
     def without_zeros(self, live: IntArray) -> IntArray:
         """The rows that are not 0 where the equalities hold; a strict one that is contradicts them."""
         if self.is_whole:
-            zero = ~(self.rows[live] @ self.basis).any(axis=1)
+            zero = ~self.inner(self.rows[live]).any(axis=1)
         else:
             zero = np.array([not any(self.reduced(row)) for row in self.exact_rows(live)], dtype=bool)
         for i in live[zero]:
@@ -171,7 +184,7 @@ class Reduction:
             if fmpz_mat([whole[order.index(i)] for i in [*chosen, order[k]]]).rank() > rank:
                 chosen.append(order[k])
                 rank += 1
-            if rank == self.rows.shape[1] - self.basis.shape[1]:
+            if rank == self.rows.shape[1] - self.size:
                 break
         return chosen
 
