@@ -293,7 +293,7 @@ class Known:
                     continue
                 yes, no = found.models or (None, None)
                 try:
-                    return self.proof(x, Settled(Verdict(found.code), found.terms, yes=yes, no=no))
+                    return self.proof(x, Settled(Verdict(found.code), found.terms, found.reverse, yes=yes, no=no))
                 except CertificateInvalid:
                     continue
         except (OutOfTime, *BEYOND_FLOAT64):

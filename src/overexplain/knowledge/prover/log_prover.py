@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from overexplain.geometry.arrays import FloatArray, IntArray
-from overexplain.geometry.hyperplane import NO, YES
+from overexplain.geometry.hyperplane import NO
 from overexplain.knowledge.checker import Answer, Term
 from overexplain.knowledge.enclosures import Evidence
 from overexplain.knowledge.prover.cone import NoInterior
@@ -30,10 +30,12 @@ SHARP = 1e-9
 
 @dataclass(frozen=True)
 class Settlement:
-    """A code, and the terms that prove it or the models (one says Yes, the other No) that show it."""
+    """A code, and the terms that prove it (on the plane: and the reverse) or the models (one says Yes, the other No)
+    that show it."""
 
     code: int
     terms: tuple[Term, ...] = ()
+    reverse: tuple[Term, ...] = ()
     models: tuple[Model, Model] | None = None
 
 
@@ -147,9 +149,9 @@ class LogProver:
     def _of_linear(found: Settling, origin: IntArray, name: IntArray) -> Iterator[Settlement]:
         if found.models is not None:
             yield Settlement(UNKNOWN, models=found.models)
-        elif found.code in (YES, NO):
-            assert found.weights is not None
-            yield Settlement(found.code, tuple(_terms(found.weights, origin, name)))
+        else:
+            terms, reverse = (tuple(_terms(weights or {}, origin, name)) for weights in (found.weights, found.reverse))
+            yield Settlement(found.code, terms, reverse)
 
 
 def linear_facts(blocks: Sequence[Block]) -> tuple[LinearFacts, IntArray, IntArray]:

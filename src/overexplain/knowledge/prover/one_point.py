@@ -21,10 +21,13 @@ from overexplain.knowledge.prover.reduction import BOUNDARY, SHARES, Model, Weig
 
 @dataclass(frozen=True)
 class Evidence:
-    """What settles a point: weights of facts that add up to ±(x, −1), or two models (one says Yes, the other No)."""
+    """What settles a point: weights of facts that add up to ±(x, −1) (on the plane, `reverse` to its negative), or two
+    models, of which
+    one says Yes and the other No."""
 
     code: int
     weights: Weights | None = None
+    reverse: Weights | None = None
     models: tuple[Model, Model] | None = None
 
 
@@ -60,7 +63,8 @@ class _Point:
         """The verdict, and what proves it."""
         prover = self.prover
         if not any(self.inner):
-            return Evidence(BOUNDARY, prover.reduction.over_equalities({}, self.target))
+            weights = prover.reduction.over_equalities({}, self.target)
+            return Evidence(BOUNDARY, weights, prover.reduction.over_equalities({}, [-v for v in self.target]))
         if not len(prover.live):  # equalities alone: either side is open
             lean = list(self.inner)
             return Evidence(UNKNOWN, models=(prover.model(lean), prover.model([-v for v in lean])))
