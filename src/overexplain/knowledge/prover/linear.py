@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from overexplain.geometry.arrays import BoolArray, FloatArray, IntArray
-from overexplain.geometry.hyperplane import NO
+from overexplain.geometry.hyperplane import NO, YES
 from overexplain.knowledge.exact import combine
 from overexplain.knowledge.prover.ball import Ball
 from overexplain.knowledge.prover.batch import COMPILED, HELD, PIECE, UNKNOWN, Batch, Found
@@ -311,21 +311,39 @@ class LinearProver:
         todo = todo[: len(found.codes)]
         self._by_models(asked, codes, todo, found)
         held = np.flatnonzero(found.codes == HELD)
+        signs = asked.sign[todo]
         if ball is not None:
             off = asked.rounding(todo[held], length[held])
-            paid = ball.pays(aims[held] / lean[held, None], lean[held], off, found.held[held], found.weights[held])
+            held = held[
+                ball.pays(aims[held] / lean[held, None], lean[held], off, found.held[held], found.weights[held])
+            ]
+            # Every row has weight in what the ball pays.
+            sure = (signs[held] > 0) | self._is_strict
+            codes[todo[held[sure]]] = signs[held[sure]]
+            held = held[~sure]
+            supports = [self.live for _ in held]
         elif self.is_whole:
-            paid = found.proved[held] & asked.exact[todo[held]]
+            held = held[found.proved[held] & asked.exact[todo[held]]]
+            strict = (self.facts.strict[self.live][found.held[held]] & (found.held[held] >= 0)).any(axis=1)
+            sure = strict | (signs[held] > 0)
+            codes[todo[held[sure]]] = signs[held[sure]]
+            held = held[~sure]
+            supports = [self.live[found.held[k][found.held[k] >= 0]] for k in held]
         else:
-            paid = np.array([self._by_long_numbers(asked, int(todo[k]), found, int(k)) for k in held], dtype=np.bool_)
-        held = held[paid]
-        strict = (self.facts.strict[self.live][found.held[held]] & (found.held[held] >= 0)).any(axis=1)
-        sure = strict | (asked.sign[todo[held]] > 0)
-        codes[todo[held[sure]]] = asked.sign[todo[held[sure]]]
-        for k in held[~sure]:  # a No by weak facts alone: unless some model has all of them at 0
-            support = self.live[found.held[k][found.held[k] >= 0]]
-            codes[todo[k]] = NO if isinstance(self.by_weak(support), dict) else UNKNOWN
+            weights = [
+                self._by_long_numbers(asked, int(todo[k]), self.live[found.held[k][found.held[k] >= 0]]) for k in held
+            ]
+            held = held[[weight is not None for weight in weights]]
+            supports = [np.array(sorted(weight), dtype=np.int64) for weight in weights if weight is not None]
+        for k, support in zip(held, supports, strict=True):
+            codes[todo[k]] = self._by_support(int(signs[k]), support)
         return len(todo)
+
+    def _by_support(self, sign: int, support: IntArray) -> int:
+        """The verdict on a point that these facts hold, each with weight: a No by weak facts alone takes a closer look."""
+        if sign == YES or self.facts.strict[support].any():
+            return sign
+        return NO if isinstance(self.by_weak(support[~self.facts.equal[support]]), dict) else UNKNOWN
 
     def _by_models(self, asked: _Asked, codes: NDArray[np.int8], todo: IntArray, found: Found) -> None:
         """UNKNOWN where a model that provably keeps every fact provably disagrees with the centre, which does."""
@@ -392,10 +410,9 @@ class LinearProver:
             return None
         return Ball.inside(self.cone)
 
-    def _by_long_numbers(self, asked: _Asked, i: int, found: Found, k: int) -> bool:
+    def _by_long_numbers(self, asked: _Asked, i: int, support: IntArray) -> Weights | None:
         """The same proof as with whole numbers, for numbers of any length: an exact solve on the rows that hold the target."""
-        support = self.live[found.held[k][found.held[k] >= 0]]
-        return self.weights(support, target_of(self.coding.exact(asked.X[i]), int(asked.sign[i]))) is not None
+        return self.weights(support, target_of(self.coding.exact(asked.X[i]), int(asked.sign[i])))
 
     # One point.
 
@@ -437,8 +454,9 @@ class _Asked:
         assert cone is not None
         self.X, self.prover = X, prover
         self.queries, fits = prover.coding.queries(X)
-        self.inner, self.exact = prover.reduction.inner(self.queries), fits & prover.is_whole
-        self.size = prover.reduction.sizes(self.queries)
+        self.inner, self.size = prover.reduction.inner(self.queries), prover.reduction.sizes(self.queries)
+        # Whole numbers below 2^53 are multiplied without rounding.
+        self.exact = fits & prover.is_whole & (self.size.max(axis=1) < 2.0**53)
         self.gamma = gamma(self.queries.shape[1] + self.inner.shape[1] + 8)
         said = self.inner @ cone.centre
         off = self.gamma * (self.size @ np.abs(cone.centre))

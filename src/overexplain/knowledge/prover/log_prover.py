@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
 from typing import final
 
 import numpy as np
@@ -19,7 +21,7 @@ from overexplain.knowledge.prover.linear import LinearProver
 from overexplain.knowledge.prover.one_point import Evidence as Settling
 from overexplain.knowledge.prover.one_point import decide, settle
 from overexplain.knowledge.prover.prover import UNKNOWN, Prover
-from overexplain.knowledge.prover.reduction import Contradiction, LinearFacts, Model, Weights
+from overexplain.knowledge.prover.reduction import BOUNDARY, Contradiction, LinearFacts, Model, Weights
 from overexplain.knowledge.prover.written import by_one_step, terms_of
 
 __all__ = ["Contradiction", "LogProver", "NoInterior"]
@@ -48,7 +50,7 @@ class LogProver:
 
     @np.errstate(all="ignore")
     def __init__(self, blocks: Sequence[Block], answers: Mapping[int, Answer], evidence: Evidence) -> None:
-        self.answers, self.evidence = answers, evidence
+        self.answers, self.evidence, self._blocks = answers, evidence, tuple(blocks)
         self._linear: LinearProver | None = None
         self._measured: Prover | None = None
         if any(block.is_measured for block in blocks):
@@ -104,7 +106,11 @@ class LogProver:
     def codes(self, X: FloatArray, deadline: float | None = None) -> NDArray[np.int8]:
         """A code for every point; OPEN is left to the exact step."""
         if self._linear is not None:
-            return decide(self._linear, X, deadline)
+            codes = decide(self._linear, X, deadline)
+            for i in np.flatnonzero(codes == BOUNDARY):
+                row = self._own_row(X[i])
+                codes[i] = BOUNDARY if row is None else self.answers[row].label or BOUNDARY
+            return codes
         assert self._measured is not None
         return self._measured.look(X, deadline)
 
@@ -115,6 +121,11 @@ class LogProver:
         It rests on the log and the point alone, not on what was asked before. `code`: the verdict, if it is known.
         """
         if self._linear is not None:
+            row = self._own_row(x)
+            if row is not None:
+                label = self.answers[row].label
+                assert label is not None
+                yield Settlement(label, (Term("side", Fraction(1), row),))
             yield from self._of_linear(settle(self._linear, x, deadline), self._origin, self._name)
             return
         assert self._measured is not None
@@ -129,6 +140,18 @@ class LogProver:
                 models = known.models(x)
                 if models is not None:
                     yield Settlement(UNKNOWN, models=models)
+
+    def _own_row(self, x: FloatArray) -> int | None:
+        """The row that labels the point itself: it keeps its label, on the plane, too."""
+        return self._own_rows.get((x + 0.0).tobytes())
+
+    @cached_property
+    def _own_rows(self) -> dict[bytes, int]:
+        return {
+            (x + 0.0).tobytes(): int(row)
+            for block in self._blocks
+            for x, row in zip(block.points, block.rows, strict=True)
+        }
 
     def _certain(self, prover: Prover, x: FloatArray, code: int) -> Iterator[Settlement]:
         for step in prover.smooth_steps:
