@@ -83,13 +83,18 @@ class Batch:
             np.zeros((stored, r + 1, r)),
             np.zeros(1, np.int64),
         )
-        self._asked = 0
+        self._asked, self._before = 0, 0
         self._seen, self._kept = 0, np.zeros(pool, dtype=bool)
 
     @property
     def models(self) -> FloatArray:
         """The models found so far, in the coordinates of the cone."""
         return self._pool[: self.known]
+
+    @property
+    def new_models(self) -> FloatArray:
+        """Those of them that the last search found."""
+        return self._pool[self._before : self.known]
 
     def admitted(self, keeps: Callable[[FloatArray], BoolArray]) -> BoolArray:
         """For each model: True if `keeps` admits it; every model is asked about once."""
@@ -109,6 +114,7 @@ class Batch:
         if self.known >= len(self._pool):
             self._forget()
         A, columns, depth, scale = self._rows
+        self._before = self.known
         codes, models, held, weights, proved, self.known, done = self._sweep(len(C))(
             A, columns, depth, cone.z0, C, C @ cone.z0, whole, asked, cone.map, scale,
             self._pool, self._pool_columns, self.known, self._sets, LIMIT,

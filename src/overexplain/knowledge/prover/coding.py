@@ -62,6 +62,7 @@ class Coding:
         narrow = np.flatnonzero(self.narrow)
         scaled = np.ldexp(X[:, narrow], -self.power[narrow])
         fits = (np.abs(scaled) < LARGEST) & (scaled == np.rint(scaled))
+        fits &= np.ldexp(scaled, self.power[narrow]) == X[:, narrow]  # not so if it underflowed
         apart = np.where(fits, scaled, 0.0).astype(np.int64) - self.base[narrow]
         codes = apart // self.unit[narrow]
         fits &= (codes * self.unit[narrow] == apart) & (np.abs(codes) < WIDE)
@@ -74,7 +75,7 @@ class Coding:
                 out[i] = [*(int(v * factor) for v in entries), -factor]
                 exact[i] = True
             else:
-                out[i, :-1] = [float(v) for v in entries]
+                out[i, :-1] = [_as_float(v) for v in entries]
         return out, exact
 
     def exact(self, x: FloatArray) -> list[Fraction]:
@@ -98,6 +99,13 @@ class Coding:
             normal[j] = z[j] / (Fraction(2) ** int(self.power[j]) * int(self.unit[j]))
             offset += z[j] * Fraction(int(self.base[j]), int(self.unit[j]))
         return normal, offset
+
+
+def _as_float(value: Fraction) -> float:
+    try:
+        return float(value)
+    except OverflowError:
+        return float("inf")  # nothing is found for it: rationals decide
 
 
 def _power(column: FloatArray) -> int:

@@ -44,7 +44,10 @@ class RoundCone:
 
     def __init__(self, rows: FloatArray, start: FloatArray | None = None, rank_tolerance: float = 1e-10) -> None:
         self.rows = rows
-        first, self.unseen = _whitening(rows, rank_tolerance)
+        try:
+            first, self.unseen = _whitening(rows, rank_tolerance)
+        except np.linalg.LinAlgError:
+            raise NoInterior from None
         A = rows @ first
         lengths = np.linalg.norm(A, axis=1)
         if not lengths.min(initial=1.0) > 0:
@@ -101,6 +104,8 @@ def _whitening(rows: FloatArray, tolerance: float) -> tuple[FloatArray, FloatArr
     scale = np.where(largest > 0, np.ldexp(1.0, -np.frexp(np.where(largest > 0, largest, 1.0))[1]), 1.0)
     unit = rows * scale
     unit = unit / np.linalg.norm(unit, axis=1, keepdims=True)
+    if not np.isfinite(unit).all():
+        raise NoInterior
     if n > d:
         _, values, turned = np.linalg.svd(unit.T @ unit)  # squared: good enough for a metric, not for a rank
         if values[-1] > 1e-9 * values[0]:

@@ -130,7 +130,7 @@ class LinearProver:
                 self.reduction.reduce(equal)
                 live = self.reduction.without_zeros(live)
             if not self.reduction.size:
-                raise Contradiction({})  # any model would be 0
+                raise Contradiction(self.reduction.all_relations())  # any model would be 0
             self.live = live
             if not len(live):
                 return  # equalities alone, or nothing at all
@@ -277,7 +277,7 @@ class LinearProver:
     def _search(self, asked: _Asked, codes: NDArray[np.int8], ball: Ball | None) -> bool:
         """Decide what can be; True if rows have joined meanwhile that were thought to be implied."""
         before = self.needed
-        todo = np.flatnonzero(codes == OPEN)
+        todo = np.flatnonzero((codes == OPEN) & np.isfinite(asked.inner).all(axis=1))
         todo = todo[np.argsort(asked.inner[todo] @ self._key, kind="stable")]  # alike next to alike
         while len(todo):
             piece = todo[:PIECE]
@@ -386,7 +386,9 @@ class LinearProver:
         some = max(1, LARGEST_PRODUCT // max(len(self._inner), 1))
         for i in range(0, len(models), some):
             z = models[i : i + some]
-            kept[i : i + some] = (z @ self._inner.T > off * (np.abs(z) @ self._size.T)).all(axis=1)
+            kept[i : i + some] = (z @ self._inner.T > off * (np.abs(z) @ self._size.T)).all(axis=1) & np.isfinite(
+                z
+            ).all(axis=1)
         return kept
 
     def broken(self, model: Sequence[Fraction]) -> IntArray:

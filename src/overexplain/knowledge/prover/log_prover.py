@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import final
+from typing import Any, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -51,6 +52,7 @@ class LogProver:
     @np.errstate(all="ignore")
     def __init__(self, blocks: Sequence[Block], answers: Mapping[int, Answer], evidence: Evidence) -> None:
         self.answers, self.evidence, self._blocks = answers, evidence, tuple(blocks)
+        self._lock = threading.RLock()
         self._linear: LinearProver | None = None
         self._measured: Prover | None = None
         if any(block.is_measured for block in blocks):
@@ -96,15 +98,26 @@ class LogProver:
         """A copy that learns for itself."""
         twin = object.__new__(LogProver)
         twin.__dict__.update(self.__dict__)
+        twin._lock = threading.RLock()
         twin._linear = None if self._linear is None else self._linear.fork()
         twin._measured = None if self._measured is None else self._measured.fork()
         return twin
 
-    # Points.
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name != "_lock"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state, _lock=threading.RLock())
+
+    # Points. One caller at a time: the search learns.
 
     @np.errstate(all="ignore")
     def codes(self, X: FloatArray, deadline: float | None = None) -> NDArray[np.int8]:
         """A code for every point; OPEN is left to the exact step."""
+        with self._lock:
+            return self._codes(X, deadline)
+
+    def _codes(self, X: FloatArray, deadline: float | None) -> NDArray[np.int8]:
         if self._linear is not None:
             codes = decide(self._linear, X, deadline)
             for i in np.flatnonzero(codes == BOUNDARY):
@@ -129,7 +142,8 @@ class LogProver:
             yield from self._of_linear(settle(self._linear, x, deadline), self._origin, self._name)
             return
         assert self._measured is not None
-        prover = self._measured.pristine()
+        with self._lock:
+            prover = self._measured.pristine()
         if code is None:
             code = int(prover.look(x[None, :], deadline)[0])
         if abs(code) == 1:

@@ -161,8 +161,6 @@ class _Point:
         found = self.prover.by_weak(support)
         if isinstance(found, LinearProver):
             return Evidence(UNKNOWN, models=(found.centre, self.prover.centre))
-        if not found:
-            return Evidence(NO, weights)  # facts of full rank
         share = min((weights[i] / (-2 * w) for i, w in found.items() if w < 0 and i in weights), default=Fraction(1))
         mixed = {i: weights.get(i, Fraction(0)) + share * found.get(i, Fraction(0)) for i in {*weights, *found}}
         return Evidence(NO, {i: w for i, w in mixed.items() if w})

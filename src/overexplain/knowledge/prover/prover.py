@@ -27,7 +27,7 @@ from overexplain.knowledge.prover.batch import HELD
 from overexplain.knowledge.prover.cone import NoInterior, gamma
 from overexplain.knowledge.prover.facts import FLIPS, SIDE, Block, read
 from overexplain.knowledge.prover.keeper import Keeper, Model
-from overexplain.knowledge.prover.lengths import Equalities, Length, Payer
+from overexplain.knowledge.prover.lengths import Equalities, Length, Payer, usable
 from overexplain.knowledge.prover.linear import OPEN, LinearProver
 from overexplain.knowledge.prover.pinned import Pinned, pin
 from overexplain.knowledge.prover.reduction import Contradiction, LinearFacts
@@ -202,6 +202,9 @@ class Prover:
         twin.__dict__.update(self.__dict__)
         twin.core = self.core.fork()
         twin.slab = None if self.slab is None else self.slab.fork()
+        linear = self.__dict__.get("linear")
+        if linear is not None:
+            twin.__dict__["linear"] = linear.fork()
         return twin
 
     # Models.
@@ -221,7 +224,10 @@ class Prover:
 
     def _learn(self, models: FloatArray) -> None:
         if len(models):
-            self.known = np.vstack([self.known, models / np.abs(models).max(axis=1, keepdims=True)])
+            # By a power of two: what was admitted is not rounded.
+            self.known = np.vstack(
+                [self.known, np.ldexp(models, -np.frexp(np.abs(models).max(axis=1, keepdims=True))[1])]
+            )
             if len(self.known) > KNOWN:
                 self.known = self.known[::2]
 
@@ -458,7 +464,7 @@ class Prover:
                     omega = self.payer.weights_of(aims, rows, weights)
                     beta = self.payer.beta(targets, asked.sizes, rows, weights, omega)
                     if beta[0] > 0:
-                        used = rows[0] >= 0
+                        used = usable(rows, weights)[0] > 0
                         return Proof(code, rows[0][used], weights[0][used], omega[0], float(beta[0]))
                 if not len(rooms.narrow(todo, held, beta)):
                     break

@@ -30,9 +30,10 @@ Model = tuple[list[Fraction], Fraction]
 
 
 class Contradiction(Exception):
-    """No model keeps the facts: Σ weight·fact = 0 with a strict one among them. Weights of equalities may have any sign.
+    """No model keeps the facts: Σ weight·fact = 0 with a strict one among them, or with facts that (with the given
+    equalities) only 0 keeps. Weights of equalities may have any sign.
 
-    No proper part of the rows contradicts itself if `weights` are all there is; None: any model would be 0.
+    Without equalities, given or found, no proper part of the rows contradicts itself.
     """
 
     def __init__(self, weights: Weights) -> None:
@@ -129,6 +130,14 @@ class Reduction:
 
     def exact_rows(self, which: Sequence[int] | IntArray) -> list[list[Fraction]]:
         return [[Fraction(v) for v in row] for row in self.rows[which].tolist()]
+
+    def all_relations(self) -> Weights:
+        """The weights of all relations together: the facts in them, and the given equalities, are 0 for every model."""
+        total: Weights = {}
+        for relation in self.relations:
+            for i, w in self.over_equalities(relation, [Fraction(0)] * self.rows.shape[1]).items():
+                total[i] = total.get(i, Fraction(0)) + w
+        return {i: w for i, w in total.items() if w}
 
     def reduced(self, row: Sequence[Fraction]) -> list[Fraction]:
         """A row or query in the coordinates of what the equalities leave."""

@@ -57,17 +57,15 @@ class Stage:
         held, weights = np.full((len(C), width), -1), np.zeros((len(C), width))
         found_models = []
         while len(order):
-            before = self.batch.known
             found = self.batch.search(C[order[:PIECE]])
             at, order = order[: len(found.codes)], order[len(found.codes) :]
-            before = min(before, self.batch.known)
             used = np.maximum(found.held, 0)
             codes[at] = found.codes
             held[at] = np.where(found.held >= 0, self.rows[used], -1)
             weights[at] = np.where(
                 found.held >= 0, found.weights * (self.cone.scale / self._unit)[used] * length[at, None], 0.0
             )
-            found_models.append(self.batch.models[before:] @ self.lift.T)
+            found_models.append(self.batch.new_models @ self.lift.T)
         return codes, held, weights, np.vstack(found_models) if found_models else np.zeros((0, len(self.lift)))
 
     def fork(self) -> Stage:

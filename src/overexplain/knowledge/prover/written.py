@@ -129,7 +129,7 @@ class _Writer:
         towards = self._towards(row)
         step = np.array([float(v) for v in towards]) * shape[1]
         length = float(np.linalg.norm(step))
-        asked = level / shape[1]
+        asked = level * shape[1]
         along = float(asked @ step) / length
         across = float(np.linalg.norm(asked - along * step / length))
         block = next(block for block in prover.blocks if row in block.rows)
