@@ -14,7 +14,6 @@ from overexplain.geometry.mechanism import Mechanism
 from overexplain.knowledge.answers import answers_of
 from overexplain.knowledge.engine import Knowledge
 from overexplain.knowledge.evidence import Finder
-from overexplain.knowledge.prover.linear import NOT_TOLD
 from overexplain.knowledge.prover.log_prover import LogProver
 from overexplain.models.linear import LinearModel
 from overexplain.oracles.services import Service
@@ -172,18 +171,6 @@ def test_terms_that_the_model_contradicts_are_reported_and_only_decisions_count(
     labels = determined_curve(model, rows, Service.parse("labels"), "s1", **LOOKS)
     assert lying.terms_broken == LOOKS["orders"]
     assert (lying.first, lying.median) == (labels.first, labels.median)
-
-
-def test_the_rows_that_a_proof_names_prove_it_alone() -> None:
-    model, rows = scorecard()
-    order = first_order(model, rows, Service.parse("labels"), **LOOKS)
-    log = order.log(60)
-    prover = LogProver(blocks_in(log), answers_of(log), Finder())
-    codes, told = prover.codes(order.judged), prover.last_used
-    named = np.flatnonzero(told < NOT_TOLD)
-    assert len(named)
-    for i in named:
-        assert Knowledge(order.log(int(told[i]) + 1)).certify(order.judged[i]).codes[0] == codes[i] != 0
 
 
 @pytest.mark.parametrize("spec", ["labels", "l1", "linf", "l1; rounded:0"])

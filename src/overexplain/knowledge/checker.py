@@ -225,7 +225,7 @@ class _Book:
             return None
         if term.fact == "plane" and answer.is_on_plane:
             numbers, image = promise(answer, self.evidence), answer.explanation or ()
-            left = [*(term.sign * v for v in image), Fraction(-term.sign)]
+            left = [*_turned(image, term.sign), Fraction(-term.sign)]
             return Fact(left, rights((answer.distance, -numbers.tolerance)))
         if answer.is_confined:
             return None
@@ -238,7 +238,7 @@ class _Book:
     def _sided(self, term: Term, answer: Answer, y: int) -> Fact | None:
         """The facts that need the label y of the row."""
         numbers, distance = promise(answer, self.evidence), answer.distance if answer.is_used else None
-        own = [*(y * v for v in answer.point), Fraction(-y)]
+        own = [*_turned(answer.point, y), Fraction(-y)]
         if term.fact == "side":
             margin = numbers.margin if answer.is_plain else ZERO
             return Fact(own, rights((distance, margin)), (y < 0 and margin == 0) or answer.is_strict)
@@ -282,6 +282,11 @@ class _Book:
             right = weight
         left = [sign if i == term.index else ZERO for i in range(size)]
         return Fact([*left, ZERO], rights((answer.distance, right)))
+
+
+def _turned(vector: Vector, sign: int) -> Vector:
+    """sign·vector: most of the time of a check goes into products."""
+    return vector if sign > 0 else [-v for v in vector]
 
 
 def _claim(point: Vector | None, sign: int) -> list[Fraction] | None:

@@ -98,7 +98,12 @@ def raise_conflict(
     found = find_conflict(facts, answers, evidence)
     if found is None:
         return
-    rows, terms = found
+    raise_terms(log, found[1], sides, tolerance)
+
+
+def raise_terms(log: QueryLog, terms: Sequence[Term], sides: Sides, tolerance: float | None) -> NoReturn:
+    """Raise InconsistentLog with a proof by these terms, of whose rows none could be left out."""
+    rows = _named(terms)
     used = {lemma.row for lemma in sides.lemmas}
     lemmas = sides.lemmas if used & set(rows) else ()
     proof = Certificate.about(log, None, None, terms, lemmas=lemmas, assumed=sides.assumed, tolerance=tolerance)

@@ -20,12 +20,12 @@ from overexplain.knowledge.cases import CaseSettler
 from overexplain.knowledge.certificates import Certificate, Disagreement
 from overexplain.knowledge.certificates import Model as ProofModel
 from overexplain.knowledge.checker import Answer, Lemma
-from overexplain.knowledge.conflict import raise_by_cases, raise_conflict, settler_of
+from overexplain.knowledge.conflict import raise_by_cases, raise_conflict, raise_terms, settler_of
 from overexplain.knowledge.evidence import Finder, with_lengths
 from overexplain.knowledge.facts import LEVELS, Facts, Robust, no_facts, read_facts
 from overexplain.knowledge.pool import Pool
 from overexplain.knowledge.prover.facts import Block, blocks_of
-from overexplain.knowledge.prover.log_prover import Contradiction, LogProver, NoInterior
+from overexplain.knowledge.prover.log_prover import Contradiction, LogProver, NoInterior, contradiction_of
 from overexplain.knowledge.prover.rationals import OutOfTime
 from overexplain.knowledge.region import Region
 from overexplain.knowledge.robust import RobustSettler
@@ -94,7 +94,12 @@ class Known:
         look for one."""
         try:
             prover = LogProver(blocks, Labelled(self.answers, self._filled()), Finder())
-        except (Contradiction, NoInterior, np.linalg.LinAlgError):
+        except Contradiction:
+            terms = contradiction_of(blocks)
+            if terms is not None:
+                raise_terms(self.log, terms, self.sides, self.tolerance)
+            return None
+        except (NoInterior, np.linalg.LinAlgError):
             return None
         return prover if prover.is_consistent else None
 
@@ -179,9 +184,10 @@ class Known:
         answers = Labelled(self.answers, filled)
         deadline = time.monotonic() + (self.time_limit or PATIENCE)
         settler = settler_of(self.facts, answers, evidence, deadline, self._relative_to)
-        known = None if self.prover is None else self.prover.centre
-        if not settler.find_centre(known or self.region.centre()):
-            raise_conflict(self.log, self.facts, answers, self.sides, self.tolerance)
+        if not settler.find_centre(self.region.centre()):
+            settler.centre = None if self.prover is None else self.prover.centre
+            if settler.centre is None:
+                raise_conflict(self.log, self.facts, answers, self.sides, self.tolerance)
         settler.suggest = lambda x: self.region.opponent(x, settler.ties.deadline)
         return settler
 
@@ -253,7 +259,10 @@ class Known:
     @np.errstate(all="ignore")
     def prove(self, x: FloatArray, verdict: Verdict | None) -> Certificate | Disagreement:
         """The proof of a point's verdict; SolverFailed if there is none."""
-        settled = self._trivial(x) or self._by_prover(x, verdict)
+        written = self._by_prover(x, verdict)
+        if written is not None:
+            return written
+        settled = self._trivial(x)
         if settled is None:
             settler = self.settler()
             settler.limit(self.deadline())
@@ -274,18 +283,22 @@ class Known:
                 f"the proof that was found cannot be written so that everyone can check it: {error}"
             ) from None
 
-    def _by_prover(self, x: FloatArray, verdict: Verdict | None) -> Settled | None:
+    def _by_prover(self, x: FloatArray, verdict: Verdict | None) -> Certificate | Disagreement | None:
+        """The first proof of the prover's that the checker accepts."""
         if self.prover is None or verdict is Verdict.UNDECIDED:
             return None
-        with self._lock:
-            try:
-                found = self.prover.settle(x, None if verdict is None else int(verdict), self.deadline())
-            except (OutOfTime, *BEYOND_FLOAT64):
-                return None
-        if found is None:
-            return None
-        yes, no = found.models or (None, None)
-        return Settled(Verdict(found.code), found.terms, yes=yes, no=no)
+        try:
+            for found in self.prover.settle(x, None if verdict is None else int(verdict), self.deadline()):
+                if verdict is not None and found.code != verdict:
+                    continue
+                yes, no = found.models or (None, None)
+                try:
+                    return self.proof(x, Settled(Verdict(found.code), found.terms, found.reverse, yes=yes, no=no))
+                except CertificateInvalid:
+                    continue
+        except (OutOfTime, *BEYOND_FLOAT64):
+            pass
+        return None
 
     def _trivial(self, x: FloatArray) -> Settled | None:
         """Two models that a log without answers leaves, as it does all others."""

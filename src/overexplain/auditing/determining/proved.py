@@ -1,9 +1,9 @@
 """After how many answers each judged case is determined, by the prover that `Knowledge.certify` asks.
 
-What is determined stays so. A proof that rests on the first k answers bounds the number from above, whichever log it was found
-for; two models that keep the first m answers and disagree about a case bound it from below. Models are held against all cases
-and, as long as answers are decisions or merely valid, against all answers at once. What is left between the bounds is bisected,
-a prover for each number of answers that is asked about. What a prover leaves open there stays undecided.
+What is determined stays so. A proof for the first k answers bounds the number from above; two models that keep the first m
+answers and disagree about a case bound it from below. Models are held against all cases and, as long as answers are decisions or
+merely valid, against all answers at once. What is left between the bounds is bisected, with a prover for each number of answers
+that is asked about. What provers leave open is undecided.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from overexplain.knowledge.answers import answers_of
 from overexplain.knowledge.evidence import Finder
 from overexplain.knowledge.prover.cone import NoInterior, gamma
 from overexplain.knowledge.prover.facts import Block, blocks_of
-from overexplain.knowledge.prover.linear import NOT_TOLD, OPEN
+from overexplain.knowledge.prover.linear import OPEN
 from overexplain.knowledge.prover.log_prover import Contradiction, LogProver, linear_facts
 from overexplain.knowledge.verdicts import Verdict
 from overexplain.log.querylog import QueryLog
@@ -120,13 +120,9 @@ class ProvedSearch:
         self._open_times[left] += 1
 
     def _learn(self, prover: LogProver, index: int, cases: IntArray, codes: NDArray[np.int8]) -> None:
-        """Upper bounds by what was proved, as early as the proofs allow; lower bounds by the models found."""
-        certain = np.flatnonzero((codes == YES) | (codes == NO))
-        needed = np.full(len(certain), index)
-        if prover.last_used is not None:
-            used = prover.last_used[certain]
-            needed[used < NOT_TOLD] = np.searchsorted(self._answers, used[used < NOT_TOLD] + 1)
-        self.high[cases[certain]] = np.minimum(needed, index)
+        """Upper bounds by what was proved, lower ones by the models found."""
+        certain = (codes == YES) | (codes == NO)
+        self.high[cases[certain]] = index
         self.said[cases[certain]] = codes[certain]
         if self._shared is not None:
             kept = self._shared.disagree_until(index, prover.known)

@@ -55,6 +55,7 @@ class Ball:
         """True where residual and all rounding stay within the ball; `aims` have length 1, `lean` before, and are off
         by `rounding`."""
         used, theta = np.maximum(held, 0), ROOM / self.radius
+        weights = np.where((held >= 0) & (weights > 0), weights, 0.0)
         rest = aims - np.einsum("ij,ijk->ik", weights, self.A[used])
         off = np.linalg.norm(rest, axis=1) + np.einsum("ij,ij->i", weights, self.error[used])
         off += gamma(held.shape[1] + 6) * (weights.sum(axis=1) + 1.0)

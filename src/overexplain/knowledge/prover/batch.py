@@ -24,15 +24,15 @@ POOL, STORED = 1024, 256
 """Models and sets of rows that are kept."""
 LIMIT = 400
 """Rows that join or leave before a search is given up."""
-WORTH_COMPILING, WORTH_LOADING = 3000, 40
-"""Targets from which on compiled loops are worth a compilation, or being called if they are there already."""
+WORTH_COMPILING, WORTH_CALLING = 3000, 8
+"""Targets, in all or at once, from which on compiled loops are worth a compilation, or being called if they are there already."""
 PIECE = 4096
 """Targets that are searched for in one go: what they teach is looked at in between."""
 COMPILED = "overexplain.knowledge.prover.compiled"
 
 
 def expect(targets: int) -> None:
-    """Have compiled loops at hand if so many targets, in however many searches, are worth it."""
+    """Have compiled loops at hand if so many targets, in however many batches, are worth it."""
     if targets >= WORTH_COMPILING:
         with suppress(ImportError):
             import_module(COMPILED)
@@ -53,27 +53,57 @@ class Found:
 
 @final
 class Batch:
-    """Searches in one cone; `models` are those found so far, in the cone's coordinates."""
+    """Searches in one cone; `models` are those found so far, in the cone's coordinates.
 
-    def __init__(self, cone: RoundCone, whole: FloatArray | None = None) -> None:
-        self.cone = cone
+    whole  the rows in whole numbers, if they are
+    kept   the rows that take part, for models and sets of rows alike; None: all
+    """
+
+    def __init__(
+        self, cone: RoundCone, whole: FloatArray | None = None, kept: IntArray | None = None, like: Batch | None = None
+    ) -> None:
+        self.cone, self.kept = cone, kept
         self.whole = np.zeros((0, cone.rows.shape[1])) if whole is None else whole
+        self._rows = cone.A, cone.columns, cone.depth, cone.scale
+        if like is not None:
+            self.whole, self._rows = like.whole, like._rows
+        elif kept is not None:
+            self.whole = self.whole[kept] if len(self.whole) else self.whole
+            A, columns = np.ascontiguousarray(cone.A[kept]), np.ascontiguousarray(cone.columns[:, kept])
+            self._rows = A, columns, cone.depth[kept], cone.scale[kept]
+        self._reserve(POOL, STORED)
+
+    def for_one(self) -> Batch:
+        """The same for a single target, with nothing learnt."""
+        twin = Batch(self.cone, None, self.kept, like=self)
+        twin._reserve(4, 0)
+        return twin
+
+    def _reserve(self, pool: int, stored: int) -> None:
+        """Room for so many models and sets of rows."""
+        cone = self.cone
         r, padded = cone.rank, len(cone.columns)
-        self._pool, self._pool_columns, self.known = np.zeros((POOL, r)), np.zeros((padded, POOL), np.float32), 0
+        self._pool, self._pool_columns, self.known = np.zeros((pool, r)), np.zeros((padded, pool), np.float32), 0
         self._sets = (
-            np.zeros((padded, STORED), np.float32),
-            np.zeros(STORED, np.int64),
-            np.zeros((STORED, r + 1), np.int64),
-            np.zeros((STORED, r + 1)),
-            np.zeros((STORED, r + 1, r)),
+            np.zeros((padded, stored), np.float32),
+            np.zeros(stored, np.int64),
+            np.zeros((stored, r + 1), np.int64),
+            np.zeros((stored, r + 1)),
+            np.zeros((stored, r + 1, r)),
             np.zeros(1, np.int64),
         )
-        self._seen, self._kept = 0, np.zeros(POOL, dtype=bool)
+        self._asked, self._before = 0, 0
+        self._seen, self._kept = 0, np.zeros(pool, dtype=bool)
 
     @property
     def models(self) -> FloatArray:
         """The models found so far, in the coordinates of the cone."""
         return self._pool[: self.known]
+
+    @property
+    def new_models(self) -> FloatArray:
+        """Those of them that the last search found."""
+        return self._pool[self._before : self.known]
 
     def admitted(self, keeps: Callable[[FloatArray], BoolArray]) -> BoolArray:
         """For each model: True if `keeps` admits it; every model is asked about once."""
@@ -82,9 +112,9 @@ class Batch:
         self._seen = self.known
         return self._kept[: self.known]
 
-    def fork(self) -> Batch:
-        """A copy that has learnt nothing."""
-        return Batch(self.cone, self.whole)
+    def drop(self, refused: BoolArray) -> None:
+        """Forget some models: they would be shown to every further target."""
+        self._keep(np.flatnonzero(~refused))
 
     def search(self, C: FloatArray, queries: FloatArray | None = None) -> Found:
         """What is found for targets C of length 1, as many as the pool has room for. `queries`: the same in whole numbers."""
@@ -92,16 +122,19 @@ class Batch:
         asked = self.whole[:0] if queries is None else queries
         if self.known >= len(self._pool):
             self._forget()
+        A, columns, depth, scale = self._rows
+        self._before = self.known
         codes, models, held, weights, proved, self.known, done = self._sweep(len(C))(
-            cone.A, cone.columns, cone.depth, cone.z0, C, C @ cone.z0, whole, asked, cone.map, cone.scale,
+            A, columns, depth, cone.z0, C, C @ cone.z0, whole, asked, cone.map, scale,
             self._pool, self._pool_columns, self.known, self._sets, LIMIT,
         )  # fmt: skip
+        if self.kept is not None:
+            held = np.where(held >= 0, self.kept[np.maximum(held, 0)], -1)
         return Found(codes[:done], models[:done], held[:done], weights[:done], proved[:done])
 
-    @staticmethod
-    def _sweep(count: int) -> Any:
-        is_loaded = COMPILED in sys.modules
-        if count < (WORTH_LOADING if is_loaded else WORTH_COMPILING):
+    def _sweep(self, count: int) -> Any:
+        self._asked += count
+        if count < WORTH_CALLING or (self._asked < WORTH_COMPILING and COMPILED not in sys.modules):
             return projection.sweep
         try:
             from overexplain.knowledge.prover.compiled import sweep
@@ -111,7 +144,10 @@ class Batch:
 
     def _forget(self) -> None:
         """Every second model makes room for others."""
-        kept, flags = self._pool[1 : self.known : 2].copy(), self._kept[1 : self.known : 2].copy()
-        self.known, self._seen = len(kept), min(self._seen // 2, len(kept))
-        self._pool[: self.known], self._kept[: self.known] = kept, flags
-        self._pool_columns[: kept.shape[1], : self.known] = -kept.T
+        self._keep(np.arange(1, self.known, 2))
+
+    def _keep(self, which: IntArray) -> None:
+        models, flags = self._pool[which], self._kept[which]
+        self.known, self._seen = len(which), int((which < self._seen).sum())
+        self._pool[: self.known], self._kept[: self.known] = models, flags
+        self._pool_columns[: models.shape[1], : self.known] = -models.T

@@ -62,6 +62,7 @@ class Coding:
         narrow = np.flatnonzero(self.narrow)
         scaled = np.ldexp(X[:, narrow], -self.power[narrow])
         fits = (np.abs(scaled) < LARGEST) & (scaled == np.rint(scaled))
+        fits &= np.ldexp(scaled, self.power[narrow]) == X[:, narrow]  # not so if it underflowed
         apart = np.where(fits, scaled, 0.0).astype(np.int64) - self.base[narrow]
         codes = apart // self.unit[narrow]
         fits &= (codes * self.unit[narrow] == apart) & (np.abs(codes) < WIDE)
@@ -74,7 +75,7 @@ class Coding:
                 out[i] = [*(int(v * factor) for v in entries), -factor]
                 exact[i] = True
             else:
-                out[i, :-1] = [float(v) for v in entries]
+                out[i, :-1] = [_as_float(v) for v in entries]
         return out, exact
 
     def exact(self, x: FloatArray) -> list[Fraction]:
@@ -105,6 +106,13 @@ class Coding:
         out[:, :-1] = np.ldexp(z[:, :-1] / self.unit, -self.power)
         out[:, -1] += z[:, :-1] @ (self.base / self.unit)
         return out
+
+
+def _as_float(value: Fraction) -> float:
+    try:
+        return float(value)
+    except OverflowError:
+        return float("inf")  # nothing is found for it: rationals decide
 
 
 def _power(column: FloatArray) -> int:

@@ -233,3 +233,35 @@ def sweep(A, columns, depth, z0, C, heights, G, Q, T, scale, pool, pool_columns,
                     stored_dual[m, k, i] = dual[k, i]
             stored[0] += 1
     return codes, models, held, shares, proved, known, count
+
+
+@proof_loop
+def by_box(X, frame, last, sizes, size_last, faces, costs, pays, rounding, codes):
+    """Settle what a box can, see `screens.Box.settle`: codes ±1 where (x, −1) lies in the cone of the rows, or its negative."""
+    count, p = X.shape
+    r = len(last)
+    values = np.zeros(r)
+    for i in range(count):
+        size = size_last
+        for k in range(r):
+            values[k] = last[k]
+        for j in range(p):
+            x = X[i, j]
+            size += abs(x) * sizes[j]
+            for k in range(r):
+                values[k] += x * frame[j, k]
+        sign = 1.0 if values[0] >= 0.0 else -1.0
+        length = abs(values[0])
+        left = length
+        owed = 0.0
+        reached = 0.0
+        for k in range(1, r):
+            v = sign * values[k]
+            way = 0 if v > 0.0 else 1
+            v = abs(v)
+            length += v
+            reached += v * faces[way, k - 1]
+            owed += v * costs[way, k - 1]
+        off = rounding * (size + length + reached)
+        if (left - reached - off) * pays > 1.01 * (owed + off):
+            codes[i] = np.int8(sign)

@@ -44,7 +44,10 @@ class RoundCone:
 
     def __init__(self, rows: FloatArray, start: FloatArray | None = None, rank_tolerance: float = 1e-10) -> None:
         self.rows = rows
-        first, self.unseen = _whitening(rows, rank_tolerance)
+        try:
+            first, self.unseen = _whitening(rows, rank_tolerance)
+        except np.linalg.LinAlgError:
+            raise NoInterior from None
         A = rows @ first
         lengths = np.linalg.norm(A, axis=1)
         if not lengths.min(initial=1.0) > 0:
@@ -101,15 +104,18 @@ def _whitening(rows: FloatArray, tolerance: float) -> tuple[FloatArray, FloatArr
     scale = np.where(largest > 0, np.ldexp(1.0, -np.frexp(np.where(largest > 0, largest, 1.0))[1]), 1.0)
     unit = rows * scale
     unit = unit / np.linalg.norm(unit, axis=1, keepdims=True)
-    _, values, turned = np.linalg.svd(unit.T @ unit)  # squared: good enough for a metric, not for a rank
-    rank = d
-    if not values[-1] > 1e-9 * values[0]:
-        _, singular, turned = np.linalg.svd(unit if n <= d else np.linalg.qr(unit, mode="r"), full_matrices=True)
-        singular = np.append(singular, np.zeros(d - len(singular)))
-        rank = int((singular > tolerance * singular[0]).sum())
-        values = singular**2
-    first = scale[:, None] * (turned[:rank].T / np.sqrt(values[:rank])) * np.sqrt(n)
-    return first, scale[:, None] * turned[rank:].T
+    if not np.isfinite(unit).all():
+        raise NoInterior
+    if n > d:
+        _, values, turned = np.linalg.svd(unit.T @ unit)  # squared: good enough for a metric, not for a rank
+        if values[-1] > 1e-9 * values[0]:
+            return scale[:, None] * (turned.T / np.sqrt(values)) * np.sqrt(n), np.zeros((d, 0))
+        unit = np.asarray(np.linalg.qr(unit, mode="r"))
+    _, singular, turned = np.linalg.svd(unit, full_matrices=False)
+    rank = int((singular > tolerance * singular[0]).sum())
+    seen = turned[:rank].T
+    beside = np.linalg.qr(seen, mode="complete")[0][:, rank:] if rank < d else np.zeros((d, 0))
+    return scale[:, None] * (seen / singular[:rank]) * np.sqrt(n), scale[:, None] * beside
 
 
 def _separated(A: FloatArray) -> tuple[bool, FloatArray]:

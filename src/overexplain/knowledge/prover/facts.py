@@ -171,8 +171,8 @@ class Block:
 def exponent_and_weights(norm: Norm, p: int) -> tuple[float, FloatArray] | None:
     """(q, d) of ‖d∘v‖_q; None for any other norm."""
     if isinstance(norm, Weighted):
-        inner = exponent_and_weights(norm.norm, p)
-        return None if inner is None else (inner[0], inner[1] * norm.weights)
+        # Weights of weights are products that float64 rounds, and ties have no tolerance.
+        return (norm.norm.q, norm.weights) if isinstance(norm.norm, Lp) else None
     return (norm.q, np.ones(p)) if isinstance(norm, Lp) else None
 
 
@@ -406,6 +406,6 @@ def _shapes(blocks: Sequence[Block], norm: Norm, k: int, p: int, size: int) -> l
         left = np.zeros((p, size))
         left[np.arange(p), np.arange(p)] = 1.0
         left[:, p + 1 + k] = -d * (toward[j] * d) / high[j]
-        width = d * (tau[j] / low[j] * (1 + 1e-6) + 16 * (p + 8) * UNIT_ROUNDOFF)
+        width = d * (tau[j] / low[j] * (1 + 1e-6) + (high[j] - low[j]) / low[j] + 16 * (p + 8) * UNIT_ROUNDOFF)
         parts.append(_rows(left, np.repeat(origin[j], p), WAY, width=width, number=k, index=np.arange(p)))
     return parts

@@ -222,6 +222,13 @@ class Keeper:
                 length = (np.abs(a[:, own]) / np.abs(self.ties.value[own])).min(axis=1)
                 longest = (np.abs(a[:, ~own]) / d[~own]).max(axis=1, initial=0.0)
                 far[longest > length * (1 - 2 * UNIT_ROUNDOFF)] = np.inf
+            else:  # the one that seems longest has to be
+                sizes = np.abs(a) / d
+                top = sizes.argmax(axis=1)
+                every = np.arange(len(a))
+                alike = (np.abs(a) == np.abs(a[every, top])[:, None]) & (d == d[top][:, None])
+                near = (sizes > sizes[every, top][:, None] * (1 - 4 * UNIT_ROUNDOFF)) & ~alike
+                far[near.any(axis=1)] = np.inf
             return np.asarray(far)
         sign = np.sign(a)
         scaled = steps * d

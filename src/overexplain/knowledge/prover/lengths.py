@@ -20,7 +20,7 @@ from typing import Protocol, final
 
 import numpy as np
 
-from overexplain.geometry.arrays import BoolArray, FloatArray, IntArray
+from overexplain.geometry.arrays import FloatArray, IntArray
 from overexplain.geometry.norm import Norm
 from overexplain.knowledge.facts import length_error
 from overexplain.knowledge.prover.cone import gamma
@@ -91,6 +91,11 @@ class Equalities:
     back: FloatArray
 
 
+def usable(held: IntArray, weights: FloatArray) -> FloatArray:
+    """The weights that count: of a row (−1: none), and above 0."""
+    return np.where((held >= 0) & (weights > 0), weights, 0.0)
+
+
 @final
 class Payer:
     """Bounds what weights prove. `rows` (n, D) over the unknowns that are left, `sizes` the same in absolute values
@@ -148,7 +153,7 @@ class Payer:
 
     def weights_of(self, targets: FloatArray, held: IntArray, weights: FloatArray) -> FloatArray:
         """ω: what equalities take of targets when rows have taken their part."""
-        part = np.einsum("ij,ijk->ik", weights, self.rows[np.maximum(held, 0)])
+        part = np.einsum("ij,ijk->ik", usable(held, weights), self.rows[np.maximum(held, 0)])
         return np.asarray((targets - part) @ self.equal.back)
 
     def beta(
@@ -156,7 +161,7 @@ class Payer:
     ) -> FloatArray:
         """A lower bound on β for each target ±(x, −1, 0), for the length that pays best; ≤ 0: nothing is proved."""
         equal, at = self.equal, self.offset
-        used = np.maximum(held, 0)
+        used, weights = np.maximum(held, 0), usable(held, weights)
         rest = targets - np.einsum("ij,ijk->ik", weights, self.rows[used]) - omega @ equal.rows
         size = sizes + np.einsum("ij,ijk->ik", weights, self.sizes[used]) + np.abs(omega) @ equal.sizes
         error = gamma(held.shape[1] + omega.shape[1] + self._p + 16) * size
@@ -220,6 +225,11 @@ class Payer:
                 others & np.isfinite(beta), beta, np.minimum(np.where(np.isfinite(beta), beta, -1.0), -1e-300)
             )
 
-    def is_lasting(self) -> BoolArray:
-        """For each length: True if some row bounds it from above."""
-        return np.array([row is not None for row in self.bounds], dtype=bool)
+    def worth(self, rows: FloatArray) -> FloatArray:
+        """At most how much β loses for a row that is left out, for a weight of 1, if there is one length."""
+        at = self.offset
+        offset = np.zeros(rows.shape[1])
+        if self.anchor is not None:
+            offset = np.abs(self.equal.rows[self.anchor] / self.equal.rows[self.anchor, at])
+        offset_cost = float(self.length(0, offset[None, :at])[0]) + offset[at + 1]
+        return np.asarray(self.length(0, rows[:, :at]) + np.abs(rows[:, at + 1]) + np.abs(rows[:, at]) * offset_cost)

@@ -15,12 +15,10 @@ for it; what is left rationals decide.
 
 from __future__ import annotations
 
-import time
+import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from math import lcm
 from typing import final
 
 import numpy as np
@@ -30,25 +28,32 @@ from overexplain.geometry.arrays import BoolArray, FloatArray, IntArray
 from overexplain.geometry.hyperplane import NO, YES
 from overexplain.knowledge.exact import combine
 from overexplain.knowledge.prover.ball import Ball
-from overexplain.knowledge.prover.batch import HELD, PIECE, UNKNOWN, Batch, Found
+from overexplain.knowledge.prover.batch import COMPILED, HELD, PIECE, UNKNOWN, Batch, Found
 from overexplain.knowledge.prover.coding import Coding
 from overexplain.knowledge.prover.cone import NoInterior, RoundCone, gamma
-from overexplain.knowledge.prover.rationals import OutOfTime, in_whole_numbers, interior, project_exactly
-from overexplain.knowledge.prover.reduction import Contradiction, LinearFacts, Reduction, Weights, dot
+from overexplain.knowledge.prover.rationals import combine_whole, in_whole_numbers, interior
+from overexplain.knowledge.prover.reduction import (
+    BOUNDARY,
+    SHARES,
+    Contradiction,
+    LinearFacts,
+    Model,
+    Reduction,
+    Weights,
+    dot,
+    target_of,
+)
+from overexplain.knowledge.prover.screens import Box, find_box
 
-BOUNDARY, OPEN = 2, 3
-NOT_TOLD = np.iinfo(np.int64).max
-
-Model = tuple[list[Fraction], Fraction]
-
-
-@dataclass(frozen=True)
-class Evidence:
-    """What settles a point: weights of facts that add up to ±(x, −1), or two models (one says Yes, the other No)."""
-
-    code: int
-    weights: Weights | None = None
-    models: tuple[Model, Model] | None = None
+OPEN = 3
+REPEATS = 4
+"""Searches until no row joins that had been left out."""
+LARGEST_PRODUCT = 8_000_000
+"""Entries of one matrix product."""
+MANY = 2000
+"""Points that are worth a box and a look at which rows matter."""
+WORTH_PRUNING, NEARLY = 4, 1e-3
+"""So many rows a dimension are worth pruning; a row that is implied with this much of the mean to spare is not needed."""
 
 
 @final
@@ -64,21 +69,39 @@ class LinearProver:
         )
         self.reduction = Reduction(self.rows, facts, self.coding.is_whole)
         self.cone: RoundCone | None = None
-        self._weak: dict[tuple[int, ...], Weights | Model] = {}
+        self._weak: dict[tuple[int, ...], Weights | LinearProver] = {}
         self._fit(deadline, start)
-        self.origin: IntArray = np.arange(n)
-        """What `last_used` counts facts by; whoever made them of the rows of a log may say which."""
-        self.last_used: IntArray = np.zeros(0, dtype=np.int64)
-        """For each point of the last `look` the largest origin among the facts that prove it, or NOT_TOLD."""
-        self.batch = self._new_batch()
+        self.needed: IntArray | None = None
+        self._box: Box | None = None
+        self._is_prepared = False
+        self.batch = self.new_batch()
 
-    def _new_batch(self) -> Batch | None:
-        return None if self.cone is None else Batch(self.cone, self._inner if self.is_whole else None)
+    def new_batch(self) -> Batch | None:
+        return None if self.cone is None else Batch(self.cone, self._inner if self.is_whole else None, self.needed)
 
-    @property
-    def basis(self) -> FloatArray:
-        """(D, m): what the equalities leave."""
-        return self.reduction.basis
+    def _prepare(self) -> None:
+        """For many points: a box around the models, and only the rows that the others do not imply."""
+        self._is_prepared = True
+        if self.cone is None or self.batch is None:
+            return
+        own = Ball.inside(self.cone)
+        self._box = None if own is None else find_box(self.cone, own)
+        if len(self.live) > WORTH_PRUNING * self.cone.rank:
+            C = self.cone.A - NEARLY * self.cone.A.mean(axis=0)
+            C /= np.linalg.norm(C, axis=1, keepdims=True)
+            implied = np.zeros(len(C), dtype=bool)
+            if self._box is not None:
+                implied = self._box.holds(C, np.zeros(len(C)))
+            self.needed = np.flatnonzero(~implied)
+            self.batch = self.new_batch()
+            assert self.batch is not None
+            left = self.needed
+            while len(left):
+                found = self.batch.search(C[left])
+                implied[left[: len(found.codes)]] = found.codes == HELD
+                left = left[len(found.codes) :]
+            self.needed = np.flatnonzero(~implied)
+            self.batch = self.new_batch()
 
     @property
     def is_whole(self) -> bool:
@@ -89,7 +112,7 @@ class LinearProver:
         """A copy that learns for itself."""
         twin = object.__new__(LinearProver)
         twin.__dict__.update(self.__dict__)
-        twin.batch = self._new_batch()
+        twin.batch = self.new_batch()
         twin._weak = {}
         return twin
 
@@ -106,12 +129,12 @@ class LinearProver:
             if len(equal):
                 self.reduction.reduce(equal)
                 live = self.reduction.without_zeros(live)
-            if not self.basis.shape[1]:
-                raise Contradiction({})  # any model would be 0
+            if not self.reduction.size:
+                raise Contradiction(self.reduction.all_relations())  # any model would be 0
             self.live = live
             if not len(live):
                 return  # equalities alone, or nothing at all
-            self._inner = np.ascontiguousarray(self.rows[live] @ self.basis)
+            self._inner = np.ascontiguousarray(self.reduction.inner(self.rows[live]))
             try:
                 begin = None if start is None or self.reduction.exact_basis is not None else start
                 self.cone = RoundCone(self._inner, begin)
@@ -149,27 +172,30 @@ class LinearProver:
     @cached_property
     def is_centre_kept(self) -> bool:
         """True if floats can prove that the centre keeps every fact."""
-        return self.cone is not None and bool(self._keeps(self.cone.centre[None, :])[0])
+        return self.cone is not None and bool(self.keeps(self.cone.centre[None, :])[0])
 
     @cached_property
-    def _exact_centre(self) -> list[Fraction]:
+    def exact_centre(self) -> list[Fraction]:
         """A model strictly inside, in the coordinates of what the equalities leave."""
-        rows = [self.reduction.reduced(row) for row in self.reduction.exact_rows(self.live)]
         if self.cone is not None:
             z = [Fraction(v) for v in self.cone.centre.tolist()]
-            if not (self.is_centre_kept or all(dot(row, z) > 0 for row in rows)):
-                z = self._interior(rows)
+            if not (self.is_centre_kept or all(dot(row, z) > 0 for row in self._exact_live)):
+                z = self._interior(self._exact_live)
         elif len(self.live):
-            z = self._interior(rows)
+            z = self._interior(self._exact_live)
         else:
-            z = [Fraction(int(k == 0)) for k in range(self.basis.shape[1])]
+            z = [Fraction(int(k == 0)) for k in range(self.reduction.size)]
         for k in range(len(z)):
             if any(self.model(z)[0]):
                 break
             # Every row is about the offset alone: any normal that is small enough will do.
-            room = min((dot(row, z) / (2 * abs(row[k])) for row in rows if row[k]), default=Fraction(1))
-            z[k] += room
+            z[k] += min((dot(row, z) / (2 * abs(row[k])) for row in self._exact_live if row[k]), default=Fraction(1))
         return z
+
+    @cached_property
+    def _exact_live(self) -> list[list[Fraction]]:
+        """The rows that are no equalities, in the coordinates of what the equalities leave."""
+        return [self.reduction.reduced(row) for row in self.reduction.exact_rows(self.live)]
 
     @staticmethod
     def _interior(rows: Sequence[Sequence[Fraction]]) -> list[Fraction]:
@@ -183,10 +209,9 @@ class LinearProver:
         """Directions that no row has a part in, as far as floats can tell, and how far a model can go either way, for certain."""
         assert self.cone is not None
         way, centre = self.cone.unseen, self.cone.centre
-        size = np.abs(self.rows[self.live]) @ np.abs(self.basis)
-        off = gamma(self.rows.shape[1] + self.basis.shape[1] + 8)
-        room = self._inner @ centre - off * (size @ np.abs(centre))
-        moved = np.abs(self._inner @ way) + off * (size @ np.abs(way))
+        off = gamma(self.rows.shape[1] + self.reduction.size + 8)
+        room = self._inner @ centre - off * (self._size @ np.abs(centre))
+        moved = np.abs(self._inner @ way) + off * (self._size @ np.abs(way))
         reach = 0.5 * (np.maximum(room, 0.0)[:, None] / np.maximum(moved, 1e-300)).min(axis=0, initial=np.inf)
         return way, np.minimum(reach, 1e100)
 
@@ -197,53 +222,68 @@ class LinearProver:
     @property
     def centre(self) -> Model:
         """A model that keeps every fact."""
-        return self.model(self._exact_centre)
-
-    @property
-    def known(self) -> FloatArray:
-        """Models (a, b), rows, that points were found open by: rounded, and not held to the facts again."""
-        if self.cone is None or self.batch is None:
-            return np.zeros((0, self.rows.shape[1]))
-        models = np.vstack([self.cone.centre[None, :], self.cone.models(self.batch.models)])
-        return self.coding.models(models @ self.basis.T)
+        return self.model(self.exact_centre)
 
     # Many points.
 
-    def codes(self, X: FloatArray, deadline: float | None = None) -> NDArray[np.int8]:
-        """The verdict on every point; OPEN only if the deadline (time.monotonic) passed."""
-        codes = self.look(X)
-        for i in np.flatnonzero(codes == OPEN):
-            if deadline is not None and time.monotonic() > deadline:
-                break
-            try:
-                codes[i] = self.settle(X[i], deadline).code
-            except OutOfTime:
-                break
-        return codes
-
     @np.errstate(all="ignore")
     def look(self, X: FloatArray) -> NDArray[np.int8]:
-        """The same without rationals: what floats cannot prove is OPEN."""
+        """The verdict on every point, as far as floats can prove it; OPEN is left to `one_point`."""
         codes = np.full(len(X), OPEN, dtype=np.int8)
-        self.last_used = np.full(len(X), NOT_TOLD)
         if self.cone is None or not len(X):
             return codes
+        if len(X) >= MANY and not self._is_prepared:
+            self._prepare()
+        if self._is_screened():
+            assert self._box is not None
+            self._box.settle(X, self.cone, codes)
+            left = np.flatnonzero(codes == OPEN)
+            codes[left] = self._look(X[left]) if len(left) else codes[left]
+            return codes
+        return self._look(X)
+
+    def _is_screened(self) -> bool:
+        """True if points can go through the box as they are: columns as they are, every fact strict enough, loops compiled."""
+        is_plain = not self.coding.narrow.any() and self.reduction.exact_basis is None
+        return self._box is not None and is_plain and self._is_strict and COMPILED in sys.modules
+
+    def _look(self, X: FloatArray) -> NDArray[np.int8]:
+        codes = np.full(len(X), OPEN, dtype=np.int8)
         asked = _Asked(X, self)
         codes[asked.beside_the_span()] = UNKNOWN
         codes[asked.exact & ~asked.inner.any(axis=1)] = BOUNDARY
-        if not self.is_whole and self.ball is not None:
-            self._search(asked, codes, self.ball)
-        self._search(asked, codes, None)
-        self.last_used = asked.last_used
+        self._by_box(asked, codes)
+        for ball in (None,) if self.is_whole or self.ball is None else (self.ball, None):
+            for _ in range(REPEATS):
+                if not self._search(asked, codes, ball):
+                    break
         return codes
 
-    def _search(self, asked: _Asked, codes: NDArray[np.int8], ball: Ball | None) -> None:
-        todo = np.flatnonzero(codes == OPEN)
+    def _by_box(self, asked: _Asked, codes: NDArray[np.int8]) -> None:
+        """Certain where the box says so. A rank below D, or No by weak facts alone, takes a closer look."""
+        if self._box is None or self.cone is None or self.ball is None:
+            return
+        todo = np.flatnonzero((codes == OPEN) & ((asked.sign > 0) | self._is_strict))
+        C = (asked.inner[todo] * asked.sign[todo, None]) @ self.cone.map
+        length = np.maximum(np.linalg.norm(C, axis=1), 1e-300)
+        held = self._box.holds(C / length[:, None], asked.rounding(todo, length))
+        codes[todo[held]] = asked.sign[todo[held]]
+
+    @cached_property
+    def _is_strict(self) -> bool:
+        """True if every member of the ball has weight on a strict fact: then so has whatever is paid by it."""
+        return bool(self.facts.strict[self.live].any())
+
+    def _search(self, asked: _Asked, codes: NDArray[np.int8], ball: Ball | None) -> bool:
+        """Decide what can be; True if rows have joined meanwhile that were thought to be implied."""
+        before = self.needed
+        todo = np.flatnonzero((codes == OPEN) & np.isfinite(asked.inner).all(axis=1))
         todo = todo[np.argsort(asked.inner[todo] @ self._key, kind="stable")]  # alike next to alike
         while len(todo):
             piece = todo[:PIECE]
             done = self._search_piece(asked, codes, piece, ball)
             todo = todo[done:]
+        return self.needed is not before
 
     @cached_property
     def _key(self) -> FloatArray:
@@ -256,6 +296,8 @@ class LinearProver:
 
     def _search_piece(self, asked: _Asked, codes: NDArray[np.int8], todo: IntArray, ball: Ball | None) -> int:
         """Codes for some of the points, as many as the pool has room for; how many were done."""
+        if self.batch is not None and self.needed is not None and self.batch.kept is not self.needed:
+            self.batch = self.new_batch()
         cone, batch = self.cone, self.batch
         assert cone is not None
         assert batch is not None
@@ -269,40 +311,99 @@ class LinearProver:
         todo = todo[: len(found.codes)]
         self._by_models(asked, codes, todo, found)
         held = np.flatnonzero(found.codes == HELD)
+        signs = asked.sign[todo]
         if ball is not None:
             off = asked.rounding(todo[held], length[held])
-            paid = ball.pays(aims[held] / lean[held, None], lean[held], off, found.held[held], found.weights[held])
+            held = held[
+                ball.pays(aims[held] / lean[held, None], lean[held], off, found.held[held], found.weights[held])
+            ]
+            # Every row has weight in what the ball pays.
+            sure = (signs[held] > 0) | self._is_strict
+            codes[todo[held[sure]]] = signs[held[sure]]
+            held = held[~sure]
+            supports = [self.live for _ in held]
         elif self.is_whole:
-            paid = found.proved[held] & asked.exact[todo[held]]
+            held = held[found.proved[held] & asked.exact[todo[held]]]
+            strict = (self.facts.strict[self.live][found.held[held]] & (found.held[held] >= 0)).any(axis=1)
+            sure = strict | (signs[held] > 0)
+            codes[todo[held[sure]]] = signs[held[sure]]
+            held = held[~sure]
+            supports = [self.live[found.held[k][found.held[k] >= 0]] for k in held]
         else:
-            paid = np.array([self._by_long_numbers(asked, int(todo[k]), found, int(k)) for k in held], dtype=np.bool_)
-        held = held[paid]
-        strict = (self.facts.strict[self.live][found.held[held]] & (found.held[held] >= 0)).any(axis=1)
-        sure = strict | (asked.sign[todo[held]] > 0)
-        codes[todo[held[sure]]] = asked.sign[todo[held[sure]]]
-        if ball is None and self.reduction.exact_basis is None:  # else other facts have a part in the proof
-            rows = found.held[held[sure]]
-            asked.last_used[todo[held[sure]]] = np.where(rows >= 0, self.origin[self.live[rows]], -1).max(axis=1)
-        for k in held[~sure]:  # a No by weak facts alone: unless some model has all of them at 0
-            support = self.live[found.held[k][found.held[k] >= 0]]
-            codes[todo[k]] = NO if isinstance(self._by_weak(support), dict) else UNKNOWN
+            weights = [
+                self._by_long_numbers(asked, int(todo[k]), self.live[found.held[k][found.held[k] >= 0]]) for k in held
+            ]
+            held = held[[weight is not None for weight in weights]]
+            supports = [np.array(sorted(weight), dtype=np.int64) for weight in weights if weight is not None]
+        for k, support in zip(held, supports, strict=True):
+            codes[todo[k]] = self._by_support(int(signs[k]), support)
         return len(todo)
+
+    def _by_support(self, sign: int, support: IntArray) -> int:
+        """The verdict on a point that these facts hold, each with weight: a No by weak facts alone takes a closer look."""
+        if sign == YES or self.facts.strict[support].any():
+            return sign
+        return NO if isinstance(self.by_weak(support[~self.facts.equal[support]]), dict) else UNKNOWN
 
     def _by_models(self, asked: _Asked, codes: NDArray[np.int8], todo: IntArray, found: Found) -> None:
         """UNKNOWN where a model that provably keeps every fact provably disagrees with the centre, which does."""
         assert self.cone is not None
         assert self.batch is not None
-        kept = self.batch.admitted(self._keeps)
+        kept = self.batch.admitted(self.keeps).copy()
         doubt = np.flatnonzero((found.codes == UNKNOWN) & (found.models >= 0))
         at, which = todo[doubt], found.models[doubt]
         models = self.cone.models(self.batch.models[which])
-        codes[at[kept[which] & asked.doubts(at, models)]] = UNKNOWN
+        shown = kept[which] & asked.doubts(at, models)
+        codes[at[shown]] = UNKNOWN
+        if not kept.all():
+            self._towards_centre(asked, codes, at[~shown], models[~shown])
+            self._join(self.cone.models(self.batch.models[~kept]))
+            self.batch.drop(~kept)
 
-    def _keeps(self, models: FloatArray) -> BoolArray:
+    def _towards_centre(self, asked: _Asked, codes: NDArray[np.int8], at: IntArray, models: FloatArray) -> None:
+        """Models that break a fact by a hair, or disagree by one: the same mixed with the centre."""
+        assert self.cone is not None
+        for share in SHARES:
+            if not len(at):
+                return
+            mixed = models + share * self.cone.centre
+            shown = asked.doubts(at, mixed) & self.keeps(mixed)
+            codes[at[shown]] = UNKNOWN
+            at, models = at[~shown], models[~shown]
+
+    def _join(self, models: FloatArray) -> None:
+        """Rows that these models break join those that are searched, if they were left out."""
+        if self.needed is None:
+            return
+        broken = np.unique((models @ self._inner.T).argmin(axis=1))
+        missing = broken[~np.isin(broken, self.needed)]
+        if len(missing):
+            self.needed = np.sort(np.append(self.needed, missing))
+
+    def keeps(self, models: FloatArray) -> BoolArray:
         """For models in reduced coordinates: True if every fact that is no equality is kept strictly, for certain."""
-        size = np.abs(self.rows[self.live]) @ np.abs(self.basis)
-        off = gamma(self.rows.shape[1] + self.basis.shape[1] + 8) * (np.abs(models) @ size.T)
-        return np.asarray((models @ self._inner.T > off).all(axis=1))
+        off, kept = gamma(self.rows.shape[1] + self.reduction.size + 8), np.zeros(len(models), dtype=np.bool_)
+        some = max(1, LARGEST_PRODUCT // max(len(self._inner), 1))
+        for i in range(0, len(models), some):
+            z = models[i : i + some]
+            kept[i : i + some] = (z @ self._inner.T > off * (np.abs(z) @ self._size.T)).all(axis=1) & np.isfinite(
+                z
+            ).all(axis=1)
+        return kept
+
+    def broken(self, model: Sequence[Fraction]) -> IntArray:
+        """Places of live rows that a model of some of them breaks: floats say which may be, rationals which are."""
+        largest = max(abs(v) for v in model)
+        rough = np.array([float(v / largest) for v in model])
+        said = self._inner @ rough
+        close = np.flatnonzero(~(said > 4 * gamma(self.rows.shape[1] + 8) * (self._size @ np.abs(rough))))
+        rows = self.reduction.exact_rows(self.live[close])
+        return np.asarray(close[[dot(self.reduction.reduced(row), model) < 0 for row in rows]], dtype=np.int64)
+
+    @cached_property
+    def _size(self) -> FloatArray:
+        """What rounding of the rows in reduced coordinates is relative to."""
+        return self.reduction.sizes(self.rows[self.live])
 
     @cached_property
     def ball(self) -> Ball | None:
@@ -311,123 +412,36 @@ class LinearProver:
             return None
         return Ball.inside(self.cone)
 
-    def _by_long_numbers(self, asked: _Asked, i: int, found: Found, k: int) -> bool:
+    def _by_long_numbers(self, asked: _Asked, i: int, support: IntArray) -> Weights | None:
         """The same proof as with whole numbers, for numbers of any length: an exact solve on the rows that hold the target."""
-        support = self.live[found.held[k][found.held[k] >= 0]]
-        return self._solve(support, self._target(self.coding.exact(asked.X[i]), int(asked.sign[i]))) is not None
+        return self.weights(support, target_of(self.coding.exact(asked.X[i]), int(asked.sign[i])))
 
     # One point.
 
-    def _target(self, entries: Sequence[Fraction], sign: int) -> list[Fraction]:
-        return [*(sign * v for v in entries), Fraction(-sign)]
-
-    def _solve(self, support: IntArray, target: Sequence[Fraction]) -> Weights | None:
-        """Weights of the support, and of equalities, that add up to the target; None if there are none, or one of the
-        support is < 0."""
-        columns = [self.reduction.reduced(row) for row in self.reduction.exact_rows(support)]
-        weights = combine(columns, self.reduction.reduced(target)) if len(columns) else []
+    def weights(self, support: IntArray, target: Sequence[Fraction]) -> Weights | None:
+        """Weights of the support, and of equalities, that add up to the target; None if one of the support were below 0, or
+        there are none."""
+        weights = self._solve(support, target)
         if weights is None or min(weights, default=Fraction(0)) < 0:
             return None
         found = {int(i): w for i, w in zip(support, weights, strict=True) if w}
         return self.reduction.over_equalities(found, target)
 
-    def settle(self, x: FloatArray, deadline: float | None = None) -> Evidence:
-        """The verdict on a point with what proves it; rationals where floats cannot tell."""
-        entries = self.coding.exact(x)
-        target = self._target(entries, 1)
-        inner = self.reduction.reduced(target)
-        if not any(inner):
-            return Evidence(BOUNDARY, self.reduction.over_equalities({}, target))
-        quick = self._quick(x, target)
-        if quick is not None:
-            return quick
-        centre = self._exact_centre
-        said = dot(centre, inner)
-        if not len(self.live):  # equalities alone: either side is open
-            lean = [Fraction(v) for v in inner]
-            return Evidence(UNKNOWN, models=(self.model(lean), self.model([-v for v in lean])))
-        sign = YES if said >= 0 else NO
-        whole, units = in_whole_numbers([self.reduction.reduced(row) for row in self.reduction.exact_rows(self.live)])
-        aim = [sign * v * unit for v, unit in zip(inner, units, strict=True)]
-        factor = lcm(*(v.denominator for v in aim))
-        metric = np.eye(len(units))
-        if self.cone is not None and max(units).bit_length() < 900:
-            metric = self.cone.map / np.array([float(u) for u in units])[:, None]
-        held, against = project_exactly(whole, [int(v * factor) for v in aim], self._guess(x, sign), metric, deadline)
-        if held is not None:
-            weights = {int(self.live[i]): w / factor for i, w in held.items()}
-            return self._certain(sign, self.reduction.over_equalities(weights, [sign * v for v in target]), target)
-        assert against is not None
-        other = [v * unit for v, unit in zip(against, units, strict=True)]
-        return Evidence(UNKNOWN, models=self._disagreement(other, centre, inner, sign, said))
-
-    def _guess(self, x: FloatArray, sign: int) -> list[int]:
-        """Rows that floats would hold the point with, by their place among the live ones."""
-        if self.cone is None or self.batch is None:
+    def _solve(self, support: IntArray, target: Sequence[Fraction]) -> list[Fraction] | None:
+        if not len(support):
             return []
-        query = self.coding.queries(x[None, :])[0] @ self.basis * sign @ self.cone.map
-        length = float(np.linalg.norm(query))
-        if not 0 < length < np.inf:
-            return []
-        held = self.batch.search(query / length).held
-        return held[0][held[0] >= 0].tolist() if len(held) else []
+        if self.is_whole and self.reduction.exact_basis is None:
+            rows = self.rows[support].astype(np.int64).tolist()
+            return combine_whole(rows, target)
+        columns = [self.reduction.reduced(row) for row in self.reduction.exact_rows(support)]
+        return combine(columns, self.reduction.reduced(target))
 
-    def _quick(self, x: FloatArray, target: Sequence[Fraction]) -> Evidence | None:
-        """By one search in floats and an exact solve on what it held, or two models; None if that does not tell."""
-        if self.cone is None or self.batch is None:
-            return None
-        query = self.coding.queries(x[None, :])[0] @ self.basis
-        said = float((query @ self.cone.centre)[0])
-        sign = YES if said >= 0 else NO
-        C = sign * query @ self.cone.map
-        length = float(np.linalg.norm(C))
-        if not 0 < length < np.inf:
-            return None
-        found = self.batch.search(C / length)
-        if found.codes[0] == HELD:
-            support = self.live[found.held[0][found.held[0] >= 0]]
-            weights = self._solve(support, [sign * v for v in target])
-            return None if weights is None else self._certain(sign, weights, target)
-        if found.codes[0] == UNKNOWN and found.models[0] >= 0:
-            model = self.cone.models(self.batch.models[found.models[0]])
-            inner = self.reduction.reduced(target)
-            other = [Fraction(v) for v in model.tolist()]
-            along = [dot(z, inner) for z in (self._exact_centre, other)]
-            if self._keeps(model[None, :])[0] and along[0] and along[0] * along[1] < 0:
-                yes, no = (self._exact_centre, other) if along[0] > 0 else (other, self._exact_centre)
-                return Evidence(UNKNOWN, models=(self.model(yes), self.model(no)))
-        return None
-
-    def _disagreement(
-        self, other: list[Fraction], centre: list[Fraction], inner: list[Fraction], sign: int, said: Fraction
-    ) -> tuple[Model, Model]:
-        """(one that says Yes, one that says No): the centre, and a model of the closed cone that disagrees, moved a
-        little inside."""
-        against = dot(other, inner)
-        share = abs(against) / (4 * abs(said)) if said else Fraction(1)
-        moved = [a + share * b for a, b in zip(other, centre, strict=True)]
-        return (self.model(centre), self.model(moved)) if sign == YES else (self.model(moved), self.model(centre))
-
-    def _certain(self, sign: int, weights: Weights, target: Sequence[Fraction]) -> Evidence:
-        """A point that is held by some weights."""
-        support = np.array([i for i in weights if not self.facts.equal[i]], dtype=np.int64)
-        if sign == YES or self.facts.strict[support].any():
-            return Evidence(sign, weights)
-        found = self._by_weak(support)
-        if not isinstance(found, dict):
-            return Evidence(UNKNOWN, models=(found, self.centre))
-        if not found:
-            return Evidence(NO, weights)  # facts of full rank
-        share = min((weights[i] / (-2 * w) for i, w in found.items() if w < 0 and i in weights), default=Fraction(1))
-        mixed = {i: weights.get(i, Fraction(0)) + share * found.get(i, Fraction(0)) for i in {*weights, *found}}
-        return Evidence(NO, {i: w for i, w in mixed.items() if w})
-
-    def _by_weak(self, support: IntArray) -> Weights | Model:
-        """A model that has all of these weak facts at 0, or the weights of the contradiction if there is none."""
+    def by_weak(self, support: IntArray) -> Weights | LinearProver:
+        """The prover of models that have all of these weak facts at 0, or the weights of the contradiction if there are none."""
         key = tuple(sorted(support.tolist()))
         if key not in self._weak:
             try:
-                self._weak[key] = LinearProver(self.facts.with_equal(key)).centre
+                self._weak[key] = LinearProver(self.facts.with_equal(key))
             except Contradiction as none:
                 self._weak[key] = none.weights
         return self._weak[key]
@@ -441,10 +455,10 @@ class _Asked:
         cone = prover.cone
         assert cone is not None
         self.X, self.prover = X, prover
-        self.last_used = np.full(len(X), NOT_TOLD)
         self.queries, fits = prover.coding.queries(X)
-        self.inner, self.exact = self.queries @ prover.basis, fits & prover.is_whole
-        self.size = np.abs(self.queries) @ np.abs(prover.basis)
+        self.inner, self.size = prover.reduction.inner(self.queries), prover.reduction.sizes(self.queries)
+        # Whole numbers below 2^53 are multiplied without rounding.
+        self.exact = fits & prover.is_whole & (self.size.max(axis=1) < 2.0**53)
         self.gamma = gamma(self.queries.shape[1] + self.inner.shape[1] + 8)
         said = self.inner @ cone.centre
         off = self.gamma * (self.size @ np.abs(cone.centre))

@@ -2,25 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import threading
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import final
+from functools import cached_property
+from typing import Any, final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from overexplain.geometry.arrays import FloatArray, IntArray
 from overexplain.geometry.hyperplane import NO
-from overexplain.knowledge.belief import Belief
 from overexplain.knowledge.checker import Answer, Term
 from overexplain.knowledge.enclosures import Evidence
 from overexplain.knowledge.prover.cone import NoInterior
 from overexplain.knowledge.prover.facts import FLIPS, NAMES, SIDE, Block
-from overexplain.knowledge.prover.linear import Evidence as Settling
-from overexplain.knowledge.prover.linear import LinearProver, Model
+from overexplain.knowledge.prover.linear import LinearProver
+from overexplain.knowledge.prover.one_point import Evidence as Settling
+from overexplain.knowledge.prover.one_point import decide, settle
 from overexplain.knowledge.prover.prover import UNKNOWN, Prover
-from overexplain.knowledge.prover.reduction import Contradiction, LinearFacts, Weights
+from overexplain.knowledge.prover.reduction import BOUNDARY, Contradiction, LinearFacts, Model, Weights
 from overexplain.knowledge.prover.written import by_one_step, terms_of
 
 __all__ = ["Contradiction", "LogProver", "NoInterior"]
@@ -31,10 +33,12 @@ SHARP = 1e-9
 
 @dataclass(frozen=True)
 class Settlement:
-    """A code, and the terms that prove it or the models (one says Yes, the other No) that show it."""
+    """A code, and the terms that prove it (on the plane: and the reverse) or the models (one says Yes, the other No)
+    that show it."""
 
     code: int
     terms: tuple[Term, ...] = ()
+    reverse: tuple[Term, ...] = ()
     models: tuple[Model, Model] | None = None
 
 
@@ -55,8 +59,8 @@ class LogProver:
         evidence: Evidence,
         known: FloatArray | None = None,
     ) -> None:
-        self.answers, self.evidence = answers, evidence
-        self._belief = Belief(answers, evidence)
+        self.answers, self.evidence, self._blocks = answers, evidence, tuple(blocks)
+        self._lock = threading.RLock()
         self._linear: LinearProver | None = None
         self._measured: Prover | None = None
         if any(block.is_measured for block in blocks):
@@ -64,7 +68,6 @@ class LogProver:
             return
         facts, self._origin, self._name = linear_facts(blocks)
         self._linear = LinearProver(facts)
-        self._linear.origin = self._origin
 
     @property
     def is_complete(self) -> bool:
@@ -103,78 +106,109 @@ class LogProver:
         """A copy that learns for itself."""
         twin = object.__new__(LogProver)
         twin.__dict__.update(self.__dict__)
+        twin._lock = threading.RLock()
         twin._linear = None if self._linear is None else self._linear.fork()
         twin._measured = None if self._measured is None else self._measured.fork()
         return twin
 
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name != "_lock"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state, _lock=threading.RLock())
+
     @property
     def known(self) -> FloatArray:
         """Models (a, b), rows, that were found so far: rounded, so whoever says that one fits holds it to the log again."""
-        if self._linear is not None:
-            return self._linear.known
-        assert self._measured is not None
-        return self._measured.known
+        linear = self._linear
+        if linear is None:
+            assert self._measured is not None
+            return self._measured.known
+        if linear.cone is None or linear.batch is None:
+            return np.zeros((0, linear.rows.shape[1]))
+        models = np.vstack([linear.cone.centre[None, :], linear.cone.models(linear.batch.models)])
+        return linear.coding.models(linear.reduction.outer(models))
 
-    @property
-    def last_used(self) -> IntArray | None:
-        """For each point of the last `codes` the last row that proves it, or NOT_TOLD; None: no row is named for any."""
-        return None if self._linear is None else self._linear.last_used
-
-    # Points.
+    # Points. One caller at a time: the search learns.
 
     @np.errstate(all="ignore")
     def codes(self, X: FloatArray, deadline: float | None = None) -> NDArray[np.int8]:
         """A code for every point; OPEN is left to the exact step."""
+        with self._lock:
+            return self._codes(X, deadline)
+
+    def _codes(self, X: FloatArray, deadline: float | None) -> NDArray[np.int8]:
         if self._linear is not None:
-            return self._linear.codes(X, deadline)
+            codes = decide(self._linear, X, deadline)
+            for i in np.flatnonzero(codes == BOUNDARY):
+                row = self._own_row(X[i])
+                codes[i] = BOUNDARY if row is None else self.answers[row].label or BOUNDARY
+            return codes
         assert self._measured is not None
         return self._measured.look(X, deadline)
 
     @np.errstate(all="ignore")
-    def settle(self, x: FloatArray, verdict: int | None, deadline: float | None = None) -> Settlement | None:
-        """What settles a point, accepted by the checker; None if nothing was found."""
-        point = tuple(map(Fraction, x.tolist()))
-        if self._linear is not None:
-            return self._settled(self._linear.settle(x, deadline), point)
-        assert self._measured is not None
-        code = int(self._measured.look(x[None, :], deadline)[0]) if verdict is None else verdict
-        if code == UNKNOWN:
-            models = self._measured.models(x)
-            if models is None:
-                self._measured.look(x[None, :], deadline)
-                models = self._measured.models(x)
-            return None if models is None else Settlement(UNKNOWN, models=models)
-        return self._certain(x, point, code) if abs(code) == 1 else None
+    def settle(self, x: FloatArray, code: int | None, deadline: float | None = None) -> Iterator[Settlement]:
+        """What may settle a point, best first; floats believe it, the checker is still to be asked.
 
-    def _certain(self, x: FloatArray, point: tuple[Fraction, ...], code: int) -> Settlement | None:
-        prover = self._measured
-        assert prover is not None
+        It rests on the log and the point alone, not on what was asked before. `code`: the verdict, if it is known.
+        """
+        if self._linear is not None:
+            row = self._own_row(x)
+            if row is not None:
+                label = self.answers[row].label
+                assert label is not None
+                yield Settlement(label, (Term("side", Fraction(1), row),))
+            yield from self._of_linear(settle(self._linear, x, deadline), self._origin, self._name)
+            return
+        assert self._measured is not None
+        with self._lock:
+            prover = self._measured.pristine()
+        if code is None:
+            code = int(prover.look(x[None, :], deadline)[0])
+        if abs(code) == 1:
+            yield from self._certain(prover, x, code)
+        elif code == UNKNOWN:
+            prover.look(x[None, :], deadline)
+            for known in (prover, self._measured):  # those found for this point; or for others, too
+                models = known.models(x)
+                if models is not None:
+                    yield Settlement(UNKNOWN, models=models)
+
+    def _own_row(self, x: FloatArray) -> int | None:
+        """The row that labels the point itself: it keeps its label, on the plane, too."""
+        return self._own_rows.get((x + 0.0).tobytes())
+
+    @cached_property
+    def _own_rows(self) -> dict[bytes, int]:
+        return {
+            (x + 0.0).tobytes(): int(row)
+            for block in self._blocks
+            for x, row in zip(block.points, block.rows, strict=True)
+        }
+
+    def _certain(self, prover: Prover, x: FloatArray, code: int) -> Iterator[Settlement]:
         for step in prover.smooth_steps:
             terms = by_one_step(step, x, code)
-            if terms is not None and self._belief.proves(terms, point, code):
-                return Settlement(code, tuple(terms))
+            if terms is not None:
+                yield Settlement(code, tuple(terms))
         proof = prover.prove(x, code)
         if proof is not None:
             for terms in terms_of(prover, self.answers, self.evidence, x, proof):
-                if self._belief.proves(terms, point, code):
-                    return Settlement(code, tuple(terms))
+                yield Settlement(code, tuple(terms))
         if prover.linear is not None:
-            found = prover.linear.settle(x)
-            if found.code == code and found.weights is not None:
-                facts = prover.facts[prover.linear_facts]
-                terms = _terms(found.weights, facts.origin, facts.name)
-                if self._belief.proves(terms, point, code):
-                    return Settlement(code, tuple(terms))
-        return None
+            facts = prover.facts[prover.linear_facts]
+            for found in self._of_linear(settle(prover.linear, x), facts.origin, facts.name):
+                if found.code == code:
+                    yield found
 
-    def _settled(self, found: Settling, point: tuple[Fraction, ...]) -> Settlement | None:
+    @staticmethod
+    def _of_linear(found: Settling, origin: IntArray, name: IntArray) -> Iterator[Settlement]:
         if found.models is not None:
-            return Settlement(UNKNOWN, models=found.models)
-        assert found.weights is not None
-        terms = _terms(found.weights, self._origin, self._name)
-        if found.code in (1, -1) and self._belief.proves(terms, point, found.code):
-            return Settlement(found.code, tuple(terms))
-        return None
+            yield Settlement(UNKNOWN, models=found.models)
+        else:
+            terms, reverse = (tuple(_terms(weights or {}, origin, name)) for weights in (found.weights, found.reverse))
+            yield Settlement(found.code, terms, reverse)
 
 
 def linear_facts(blocks: Sequence[Block]) -> tuple[LinearFacts, IntArray, IntArray]:
@@ -202,10 +236,28 @@ def _terms(weights: Weights, origin: IntArray, name: IntArray) -> list[Term]:
 
 
 def contradiction_of(blocks: Sequence[Block]) -> list[Term] | None:
-    """Terms that prove that labels and merely valid answers contradict each other; None if they do not."""
+    """Terms that prove that labels and merely valid answers contradict each other, none of whose rows could be left
+    out; None if they
+    do not, or if any model would be 0."""
     facts, origin, name = linear_facts(blocks)
+    rows = np.arange(len(origin))
+    found = _weights_of(facts, rows)
+    if not found:
+        return None
+    rows = np.isin(origin, origin[list(found)]).nonzero()[0]
+    for row in np.unique(origin[rows]).tolist():
+        fewer = rows[origin[rows] != row]
+        less = _weights_of(facts, fewer) if len(fewer) else None
+        if less:
+            found = less
+            rows = np.isin(origin, origin[list(found)]).nonzero()[0]
+    return _terms(found, origin, name)
+
+
+def _weights_of(facts: LinearFacts, rows: IntArray) -> Weights | None:
+    """The weights of a contradiction among some facts; None if there is none."""
     try:
-        LinearProver(facts)
-    except Contradiction as found:
-        return _terms(found.weights, origin, name)
+        LinearProver(LinearFacts(facts.points[rows], facts.sides[rows], facts.strict[rows]))
+    except Contradiction as none:
+        return {int(rows[i]): weight for i, weight in none.weights.items()}
     return None

@@ -264,6 +264,8 @@ def prove_whole(G, q, T, scale, dual):
     for step in range(200):
         x = (dual @ (left @ T)) * scale
         most = np.abs(x).max()
+        if not most < np.inf:
+            return False
         bits = int(min(51.0 - np.log2(size), 51.0 - np.log2(most * wide * len(G) + 1e-30), 40.0))
         if bits < 4:
             return False

@@ -12,7 +12,6 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from functools import cached_property
 from typing import final
 
@@ -27,8 +26,8 @@ from overexplain.knowledge.facts import Steepest
 from overexplain.knowledge.prover.batch import HELD
 from overexplain.knowledge.prover.cone import NoInterior, gamma
 from overexplain.knowledge.prover.facts import ENTRY, FLIPS, SIDE, WAY, Block, read
-from overexplain.knowledge.prover.keeper import Keeper
-from overexplain.knowledge.prover.lengths import Equalities, Length, Payer
+from overexplain.knowledge.prover.keeper import Keeper, Model
+from overexplain.knowledge.prover.lengths import Equalities, Length, Payer, usable
 from overexplain.knowledge.prover.linear import OPEN, LinearProver
 from overexplain.knowledge.prover.pinned import Pinned, pin
 from overexplain.knowledge.prover.reduction import Contradiction, LinearFacts
@@ -56,27 +55,22 @@ SHARES = (0.02, 0.2, 0.5, 0.8, 0.95)
 
 @dataclass(frozen=True, eq=False)
 class Proof:
-    """Weights of a claim `sign`: of `rows` (numbers among the prover's rows), and ω of its equalities."""
+    """Weights of a claim `sign`: of `rows` (numbers among the prover's rows), and ω of its equalities; `beta` is what
+    they prove."""
 
     sign: int
     rows: IntArray
     weights: FloatArray
     omega: FloatArray
+    beta: float
 
 
 @final
 class Prover:
-    """Decides points for a log with lengths; `codes` are 1, −1, 0 or OPEN (3) for what it cannot tell.
-
-    `known` are models (a, b), rows, that may fit the log; those that do are known from the start.
-    """
+    """Decides points for a log with lengths; codes are 1, −1, 0 or OPEN (3). `hint`: models (a, b), rows, that may fit it."""
 
     def __init__(
-        self,
-        blocks: Sequence[Block],
-        answers: Mapping[int, Answer],
-        evidence: Evidence,
-        known: FloatArray | None = None,
+        self, blocks: Sequence[Block], answers: Mapping[int, Answer], evidence: Evidence, hint: FloatArray | None = None
     ) -> None:
         self.blocks = list(blocks)
         self.p = blocks[0].points.shape[1]
@@ -87,10 +81,11 @@ class Prover:
         self.sources = [Length(norm, k, self.ties, self.p) for k, norm in enumerate(self.norms)]
         self.cuts = np.unique(np.vstack([source.first() for source in self.sources]), axis=0)
         self.known = np.zeros((0, self.p + 1))
-        self._tries_centre = known is None or self.keeper.is_quick  # else rationals would: too slow for a hint
-        if known is not None and self.keeper.is_quick:
-            self._learn(known[self.keeper.kept(known)])
+        self._tries_centre = hint is None or self.keeper.is_quick  # else rationals would: too slow for a hint
+        if hint is not None and self.keeper.is_quick:
+            self._learn(hint[self.keeper.kept(hint)])
         self._fit()
+        self._first_known = self.known
 
     # Reading the facts.
 
@@ -197,12 +192,21 @@ class Prover:
         which = np.arange(len(self.rows))
         return Stage(self.rows, which, B, self.scale, drop=0.0, force=which[:0], core=null.shape[1])
 
+    def pristine(self) -> Prover:
+        """A copy that has learnt nothing from points."""
+        twin = self.fork()
+        twin.known, twin.slab = self._first_known, None
+        return twin
+
     def fork(self) -> Prover:
         """A copy that learns for itself."""
         twin = object.__new__(Prover)
         twin.__dict__.update(self.__dict__)
         twin.core = self.core.fork()
         twin.slab = None if self.slab is None else self.slab.fork()
+        linear = self.__dict__.get("linear")
+        if linear is not None:
+            twin.__dict__["linear"] = linear.fork()
         return twin
 
     # Models.
@@ -222,7 +226,10 @@ class Prover:
 
     def _learn(self, models: FloatArray) -> None:
         if len(models):
-            self.known = np.vstack([self.known, models / np.abs(models).max(axis=1, keepdims=True)])
+            # By a power of two: what was admitted is not rounded.
+            self.known = np.vstack(
+                [self.known, np.ldexp(models, -np.frexp(np.abs(models).max(axis=1, keepdims=True))[1])]
+            )
             if len(self.known) > KNOWN:
                 self.known = self.known[::2]
 
@@ -459,27 +466,21 @@ class Prover:
                     omega = self.payer.weights_of(aims, rows, weights)
                     beta = self.payer.beta(targets, asked.sizes, rows, weights, omega)
                     if beta[0] > 0:
-                        used = rows[0] >= 0
-                        return Proof(code, rows[0][used], weights[0][used], omega[0])
+                        used = usable(rows, weights)[0] > 0
+                        return Proof(code, rows[0][used], weights[0][used], omega[0], float(beta[0]))
                 if not len(rooms.narrow(todo, held, beta)):
                     break
         return None
 
-    def models(self, x: FloatArray) -> tuple[tuple[list[Fraction], Fraction], tuple[list[Fraction], Fraction]] | None:
-        """(a model that says Yes, one that says No), both in rationals and accepted by the checker; None if there are
-        none at hand."""
+    def models(self, x: FloatArray) -> tuple[Model, Model] | None:
+        """(a known model that says Yes, one that says No), in rationals; None if there are none."""
         query = np.append(x, -1.0)
         said = self.known @ query
-        off = gamma(self.p + 8) * (np.abs(self.known) @ np.abs(query))
-        found = []
-        for side in (1.0, -1.0):
-            order = np.argsort(-side * said / np.maximum(off, 1e-300))
-            clear = [i for i in order[:8] if side * said[i] > off[i]]
-            model = next((m for i in clear if self.keeper.kept_exactly(m := self.keeper.exactly(self.known[i]))), None)
-            if model is None:
-                return None
-            found.append(model)
-        return found[0], found[1]
+        clear = said / np.maximum(gamma(self.p + 8) * (np.abs(self.known) @ np.abs(query)), 1e-300)
+        if not len(said) or not clear.max() > 1 or not clear.min() < -1:
+            return None
+        yes, no = (self.keeper.exactly(self.known[k]) for k in (int(clear.argmax()), int(clear.argmin())))
+        return yes, no
 
 
 def _is_late(deadline: float | None) -> bool:

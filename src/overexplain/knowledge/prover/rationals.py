@@ -58,6 +58,16 @@ def project_exactly(
             return None, [_fraction(model[i, 0]) for i in range(len(q))]
 
 
+def combine_whole(rows: Whole, target: Sequence[Fraction]) -> list[Fraction] | None:
+    """The weights with Σ weight·row = target, of independent rows of whole numbers; None if there are none, or rows depend."""
+    below = lcm(*(v.denominator for v in target))
+    columns = [[*column, int(v * below)] for column, v in zip(zip(*rows, strict=True), target, strict=True)]
+    reduced, denominator, rank = fmpz_mat(columns).rref()
+    if rank != len(rows) or any(reduced[k, k] != denominator for k in range(rank)):
+        return None
+    return [Fraction(int(reduced[k, rank]), int(denominator) * below) for k in range(rank)]
+
+
 def unseen(G: Whole, q: Sequence[int]) -> list[Fraction] | None:
     """z with G·z = 0 and q·z < 0, if q lies outside of the rows' span."""
     null, count = fmpz_mat([list(g) for g in G]).nullspace()

@@ -21,13 +21,19 @@ from overexplain.knowledge.prover.rationals import in_whole_numbers, null_basis
 EXACT = 2.0**45
 """Sums of products of whole numbers below this stay below 2^53, as the proofs in float64 need them."""
 
+BOUNDARY = 2
+SHARES = (1e-9, 1e-6, 1e-4, 1e-2, 0.1)
+"""How much of the centre is mixed into models that keep the facts but for a hair."""
+
 Weights = dict[int, Fraction]
+Model = tuple[list[Fraction], Fraction]
 
 
 class Contradiction(Exception):
-    """No model keeps the facts: Σ weight·fact = 0 with a strict one among them. Weights of equalities may have any sign.
+    """No model keeps the facts: Σ weight·fact = 0 with a strict one among them, or with facts that (with the given
+    equalities) only 0 keeps. Weights of equalities may have any sign.
 
-    No proper part of the rows contradicts itself if `weights` are all there is; None: any model would be 0.
+    Without equalities, given or found, no proper part of the rows contradicts itself.
     """
 
     def __init__(self, weights: Weights) -> None:
@@ -53,7 +59,7 @@ class LinearFacts:
 @final
 class Reduction:
     """rows         (n, D) of linear facts, exact
-    basis        (D, m): z = basis @ u are the models that keep all equalities; `exact_basis` the same, a vector a row; None: all
+    exact_basis  vectors whose combinations are the models that keep all equalities; None: all models do
     is_whole     True if rows and basis are whole numbers that float64 multiplies without rounding
     """
 
@@ -61,7 +67,24 @@ class Reduction:
         self.rows, self.facts, self._is_coded, self.is_whole = rows, facts, is_whole, is_whole
         self.relations: list[Weights] = []
         self.exact_basis: list[list[int]] | None = None
-        self.basis: FloatArray = np.eye(rows.shape[1])
+        self._basis: FloatArray | None = None
+
+    @property
+    def size(self) -> int:
+        """How many coordinates the equalities leave."""
+        return self.rows.shape[1] if self.exact_basis is None else len(self.exact_basis)
+
+    def inner(self, rows: FloatArray) -> FloatArray:
+        """Rows or queries in the coordinates of what the equalities leave."""
+        return rows if self._basis is None else np.asarray(rows @ self._basis)
+
+    def outer(self, models: FloatArray) -> FloatArray:
+        """Models of what the equalities leave, rows, in the coordinates of the rows; rounded."""
+        return models if self._basis is None else np.asarray(models @ self._basis.T)
+
+    def sizes(self, rows: FloatArray) -> FloatArray:
+        """The same in absolute values: what rounding is relative to."""
+        return np.abs(rows) if self._basis is None else np.asarray(np.abs(rows) @ np.abs(self._basis))
 
     def lifted(self, z: Sequence[Fraction]) -> list[Fraction]:
         """Coordinates of what the equalities leave as a model of the rows."""
@@ -78,18 +101,18 @@ class Reduction:
         whole, units = in_whole_numbers(self.exact_rows(equal))
         short = null_basis(whole)
         self.exact_basis = [[v * unit for v, unit in zip(vector, units, strict=True)] for vector in short]
-        self.basis = (
+        self._basis = (
             np.array([[_as_float(v) for v in vector] for vector in self.exact_basis], dtype=np.float64)
             .reshape(-1, self.rows.shape[1])
             .T
         )
-        size = np.abs(self.basis).sum(axis=0).max(initial=0.0)
+        size = np.abs(self._basis).sum(axis=0).max(initial=0.0)
         self.is_whole = self._is_coded and bool(np.abs(self.rows).max() * size < EXACT)
 
     def without_zeros(self, live: IntArray) -> IntArray:
         """The rows that are not 0 where the equalities hold; a strict one that is contradicts them."""
         if self.is_whole:
-            zero = ~(self.rows[live] @ self.basis).any(axis=1)
+            zero = ~self.inner(self.rows[live]).any(axis=1)
         else:
             zero = np.array([not any(self.reduced(row)) for row in self.exact_rows(live)], dtype=bool)
         for i in live[zero]:
@@ -111,6 +134,14 @@ class Reduction:
 
     def exact_rows(self, which: Sequence[int] | IntArray) -> list[list[Fraction]]:
         return [[Fraction(v) for v in row] for row in self.rows[which].tolist()]
+
+    def all_relations(self) -> Weights:
+        """The weights of all relations together: the facts in them, and the given equalities, are 0 for every model."""
+        total: Weights = {}
+        for relation in self.relations:
+            for i, w in self.over_equalities(relation, [Fraction(0)] * self.rows.shape[1]).items():
+                total[i] = total.get(i, Fraction(0)) + w
+        return {i: w for i, w in total.items() if w}
 
     def reduced(self, row: Sequence[Fraction]) -> list[Fraction]:
         """A row or query in the coordinates of what the equalities leave."""
@@ -166,9 +197,14 @@ class Reduction:
             if fmpz_mat([whole[order.index(i)] for i in [*chosen, order[k]]]).rank() > rank:
                 chosen.append(order[k])
                 rank += 1
-            if rank == self.rows.shape[1] - self.basis.shape[1]:
+            if rank == self.rows.shape[1] - self.size:
                 break
         return chosen
+
+
+def target_of(entries: Sequence[Fraction], sign: int) -> list[Fraction]:
+    """sign·(x, −1)."""
+    return [*(sign * v for v in entries), Fraction(-sign)]
 
 
 def dot(u: Sequence[Fraction], v: Sequence[Fraction | int]) -> Fraction:

@@ -60,16 +60,14 @@ class Stage:
         held, weights = np.full((len(C), 2 * width), -1), np.zeros((len(C), 2 * width))
         found_models = []
         while len(order):
-            before = self.batch.known
             found = self.batch.search(C[order[:PIECE]])
             at, order = order[: len(found.codes)], order[len(found.codes) :]
-            before = min(before, self.batch.known)
+            found_models.append(self.batch.new_models @ self.lift.T)
             by, shares = self._sharper(U[at], length[at], found)
             used = np.maximum(by, 0)
             codes[at] = found.codes
             held[at] = np.where(by >= 0, self.rows[used], -1)
             weights[at] = np.where(by >= 0, shares / self._unit[used], 0.0)
-            found_models.append(self.batch.models[before:] @ self.lift.T)
         return codes, held, weights, np.vstack(found_models) if found_models else np.zeros((0, len(self.lift)))
 
     def _sharper(self, U: FloatArray, length: FloatArray, found: Found) -> tuple[IntArray, FloatArray]:
@@ -104,7 +102,7 @@ class Stage:
     def fork(self) -> Stage:
         twin = object.__new__(Stage)
         twin.__dict__.update(self.__dict__)
-        twin.batch = self.batch.fork()
+        twin.batch = Batch(self.cone)
         return twin
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
+from math import lcm
 from typing import final
 
 import numpy as np
@@ -16,8 +17,10 @@ from overexplain.geometry.arrays import FloatArray
 from overexplain.knowledge.checker import Answer, Term, fact_of
 from overexplain.knowledge.enclosures import Evidence
 from overexplain.knowledge.facts import Steepest
+from overexplain.knowledge.promises import whole
 from overexplain.knowledge.prover.facts import ENTRY, NAMES, PLANE, STEP, WAY, exponent_and_weights
 from overexplain.knowledge.prover.prover import Proof, Prover
+from overexplain.knowledge.prover.stage import Asked
 from overexplain.knowledge.smooth import steepest_weight
 
 ZERO, ONE = Fraction(0), Fraction(1)
@@ -31,8 +34,27 @@ def terms_of(
     prover: Prover, answers: Mapping[int, Answer], evidence: Evidence, x: FloatArray, proof: Proof
 ) -> Iterator[list[Term]]:
     """Lists of terms, one for each length that may pay for what is left over: the checker says which of them is a proof."""
+    short = shortened(prover, x, proof)
     for payer in prover.payer.payers:
-        yield _Writer(prover, answers, evidence, x, proof).terms(payer)
+        yield _Writer(prover, answers, evidence, x, short).terms(payer)
+
+
+def shortened(prover: Prover, x: FloatArray, proof: Proof) -> Proof:
+    """The proof without what is hardly worth its line: dropped as long as what is left of β pays for it."""
+    if len(prover.norms) > 1:
+        return proof
+    costs = np.append(
+        proof.weights * prover.payer.worth(prover.rows[proof.rows]),
+        np.abs(proof.omega) * prover.payer.worth(prover.equal.rows),
+    )
+    order = np.argsort(costs, kind="stable")
+    kept = np.ones(len(costs), dtype=bool)
+    kept[order[np.cumsum(costs[order]) < 0.8 * proof.beta]] = False
+    rows, weights = proof.rows[kept[: len(proof.rows)]], proof.weights[kept[: len(proof.rows)]]
+    omega = np.where(kept[len(proof.rows) :], proof.omega, 0.0)
+    asked = Asked(x[None, :], prover.ties, proof.sign * prover.core.centre)
+    beta = prover.payer.beta(proof.sign * asked.inner, asked.sizes, rows[None, :], weights[None, :], omega[None, :])
+    return Proof(proof.sign, rows, weights, omega, float(beta[0])) if len(rows) and beta[0] > 0 else proof
 
 
 def by_one_step(step: Steepest, x: FloatArray, sign: int) -> list[Term] | None:
@@ -62,6 +84,7 @@ class _Writer:
         self.weights: dict[Key, Fraction] = {}
         self.vectors = [[ZERO] * prover.p for _ in prover.norms]
         self._lefts: dict[Key, Sequence[Fraction]] = {}
+        self._wholes: dict[Key, tuple[tuple[int, ...], int]] = {}
         self._gather(proof)
 
     def _gather(self, proof: Proof) -> None:
@@ -77,8 +100,9 @@ class _Writer:
             else:
                 shares[fact] = shares.get(fact, ZERO) + int(prover.way[row]) * Fraction(weight)
         for used, weight in zip(prover.used.tolist(), proof.omega.tolist(), strict=True):
-            fact = int(prover._equalities[used])
-            shares[fact] = shares.get(fact, ZERO) + Fraction(weight)
+            if weight:
+                fact = int(prover._equalities[used])
+                shares[fact] = shares.get(fact, ZERO) + Fraction(weight)
         levels = np.zeros((len(prover.norms), prover.p))
         for fact, share in shares.items():
             name, row, index = int(facts.name[fact]), int(facts.origin[fact]), int(facts.index[fact])
@@ -105,7 +129,7 @@ class _Writer:
         towards = self._towards(row)
         step = np.array([float(v) for v in towards]) * shape[1]
         length = float(np.linalg.norm(step))
-        asked = level / shape[1]
+        asked = level * shape[1]
         along = float(asked @ step) / length
         across = float(np.linalg.norm(asked - along * step / length))
         block = next(block for block in prover.blocks if row in block.rows)
@@ -162,12 +186,9 @@ class _Writer:
         """All terms: the given weights, then what takes over the offset, the ties and the rest."""
         prover, weights = self.prover, dict(given)
         vectors = [list(vector) for vector in self.vectors]
-        missing = list(self.claim)
-        for key, weight in weights.items():
-            left = self._left(key)
-            missing = [a - weight * b if b else a for a, b in zip(missing, left, strict=True)]
+        missing = self._missing(weights)
         for vector in vectors:
-            missing[:-1] = [a - b for a, b in zip(missing, vector, strict=False)]
+            missing[:-1] = [a - b if b else a for a, b in zip(missing, vector, strict=False)]
         if missing[-1]:
             key, change = self._for_offset(weights, missing[-1])
             weights[key] = weights.get(key, ZERO) + change
@@ -192,6 +213,22 @@ class _Writer:
         terms = [self._term(key, weight) for key, weight in weights.items() if weight > 0]
         terms.sort(key=lambda term: -term.weight)  # what matters most is read first
         return [*terms, *(self._hoelder(k, vector) for k, vector in enumerate(vectors) if any(vector))]
+
+    def _missing(self, weights: Mapping[Key, Fraction]) -> list[Fraction]:
+        """The claim less the left sides with their weights: sums of whole numbers over one denominator."""
+        parts = [(weight, *self._whole(key)) for key, weight in weights.items()]
+        claim, below = whole(self.claim)
+        common = lcm(below, *(weight.denominator * denominator for weight, _, denominator in parts))
+        total = [v * (common // below) for v in claim]
+        for weight, numbers, denominator in parts:
+            factor = weight.numerator * (common // (weight.denominator * denominator))
+            total = [a - factor * b for a, b in zip(total, numbers, strict=True)]
+        return [Fraction(v, common) for v in total]
+
+    def _whole(self, key: Key) -> tuple[tuple[int, ...], int]:
+        if key not in self._wholes:
+            self._wholes[key] = whole(self._left(key))
+        return self._wholes[key]
 
     def _hoelder(self, number: int, vector: Sequence[Fraction]) -> Term:
         row = next(int(block.rows[0]) for block in self.prover.blocks if block.number == number)
