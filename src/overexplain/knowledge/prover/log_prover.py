@@ -251,7 +251,8 @@ def contradiction_of(blocks: Sequence[Block]) -> list[Term] | None:
         if less:
             found = less
             rows = np.isin(origin, origin[list(found)]).nonzero()[0]
-    return _terms(found, origin, name)
+    largest = max(abs(weight) for weight in found.values())
+    return _terms({i: weight / largest for i, weight in found.items()}, origin, name)
 
 
 def _weights_of(facts: LinearFacts, rows: IntArray) -> Weights | None:
