@@ -429,7 +429,7 @@ class LinearProver:
 
     def _solve(self, support: IntArray, target: Sequence[Fraction]) -> list[Fraction] | None:
         if not len(support):
-            return []
+            return None if any(self.reduction.reduced(target)) else []
         if self.is_whole and self.reduction.exact_basis is None:
             rows = self.rows[support].astype(np.int64).tolist()
             return combine_whole(rows, target)

@@ -287,7 +287,7 @@ def project(
                 for i in range(r):
                     model[i] = theta * inner[i] - rest[i]
                 return UNKNOWN, size, steps
-            if steps >= limit:
+            if steps >= limit or not theta > 0:
                 return STUCK, size, steps
             t = FOLLOW / theta
             for i in range(r):

@@ -175,7 +175,7 @@ def project(A, columns, depth0, z0, c, height, rows, dual, which, weights, aim, 
             if square > theta * height:
                 model[:] = theta * inner - rest
                 return UNKNOWN, size, steps
-            if steps >= limit:
+            if steps >= limit or not theta > 0:
                 return STUCK, size, steps
             t = FOLLOW / theta
             inner -= t * rest
