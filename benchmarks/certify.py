@@ -51,6 +51,9 @@ PATIENCE, COMPILING = 6, 60.0
 """What takes so many times its limit by the clock, and as many seconds as compiling may take, does not keep to the limit: it is
 stopped."""
 
+MANY = 4000
+"""Points from which on loops are compiled."""
+
 
 class NoEnd(BaseException):
     """A call went on long after its limit; no Exception, or whoever asks again after a failed attempt would catch it."""
@@ -109,6 +112,9 @@ class Asked:
         """Read, and asked about other points."""
         knowledge = self.known()
         knowledge.certify(self.work.others)
+        knowledge.certify(
+            np.repeat(self.work.others, -(-MANY // len(self.work.others)), axis=0)
+        )  # compiles, or loads, loops
         return knowledge
 
     def measured(self, clock: Clock) -> tuple[dict[str, Any], NDArray[np.int8]]:

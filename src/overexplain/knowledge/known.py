@@ -32,6 +32,7 @@ from overexplain.knowledge.robust import RobustSettler
 from overexplain.knowledge.screens import Screens
 from overexplain.knowledge.settle import UNDECIDED, Settled, Settler
 from overexplain.knowledge.sides import Labelled, Sides, find_sides
+from overexplain.knowledge.smooth import OPEN
 from overexplain.knowledge.ties import Model
 from overexplain.knowledge.verdicts import Verdict
 from overexplain.log.extremes import BEYOND_FLOAT64, refuse_extreme
@@ -120,7 +121,14 @@ class Known:
 
     def codes(self, X: FloatArray, deadline: float | None) -> NDArray[np.int8]:
         """A code for every point; OPEN is left to the exact step."""
-        return self.region.codes(X, deadline) if self.prover is None else self.prover.codes(X, deadline)
+        if self.prover is None:
+            return self.region.codes(X, deadline)
+        if not self.prover.is_vast:
+            return self.prover.codes(X, deadline)
+        codes = np.array(self.region.codes(X, deadline))
+        left = np.flatnonzero(codes == OPEN)
+        codes[left] = self.prover.codes(X[left], deadline)
+        return codes
 
     def prepared(self) -> Known:
         """The same, with nothing that points taught it: what is found out from here on depends on the log and the points alone."""

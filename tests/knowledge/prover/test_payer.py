@@ -15,8 +15,8 @@ from overexplain.knowledge.evidence import Finder
 from overexplain.knowledge.prover.cone import NoInterior
 from overexplain.knowledge.prover.facts import blocks_of
 from overexplain.knowledge.prover.lengths import usable
-from overexplain.knowledge.prover.prover import Proof, Prover
-from overexplain.knowledge.prover.stage import Asked
+from overexplain.knowledge.prover.prover import Prover
+from overexplain.knowledge.prover.stage import Asked, Proof
 from overexplain.knowledge.prover.written import terms_of
 from prover_logs import mixed, seeds
 

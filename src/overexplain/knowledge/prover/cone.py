@@ -15,6 +15,8 @@ from overexplain.geometry.arrays import BoolArray, FloatArray
 from overexplain.knowledge.prover.projection import separate
 
 UNIT = 2.0**-53
+RELATION = 1e-9
+"""Rows of length 1 that add up to less than this, for weights that add up to 1, may add up to 0."""
 NEWTON = 40
 """Steps to the analytic centre, at most; any point inside would do."""
 
@@ -119,7 +121,22 @@ def _whitening(rows: FloatArray, tolerance: float) -> tuple[FloatArray, FloatArr
 
 
 def _separated(A: FloatArray) -> tuple[bool, FloatArray]:
+    """(True, z inside) or (False, weights of rows that add up to about 0): by the projection, else by a linear program."""
     found: tuple[bool, FloatArray] = separate(A)  # type: ignore[no-untyped-call]
+    if found[0] or np.linalg.norm(found[1] @ A) <= RELATION * found[1].sum() or not found[1].any():
+        return found
+    # The cone is so thin that the projection lost its way: max t subject to A·z ≥ t, |z_i| ≤ 1.
+    from scipy.optimize import linprog
+
+    n, r = A.shape
+    program = linprog(
+        np.append(np.zeros(r), -1.0),
+        A_ub=np.hstack([-A, np.ones((n, 1))]),
+        b_ub=np.zeros(n),
+        bounds=[(-1, 1)] * r + [(None, 1)],
+    )
+    if program.status == 0 and (A @ program.x[:-1]).min() > 0:
+        return True, np.asarray(program.x[:-1])
     return found
 
 

@@ -43,7 +43,7 @@ from overexplain.knowledge.prover.reduction import (
     dot,
     target_of,
 )
-from overexplain.knowledge.prover.screens import Box, find_box
+from overexplain.knowledge.prover.screens import Box, behind, find_box
 
 OPEN = 3
 REPEATS = 4
@@ -52,8 +52,8 @@ LARGEST_PRODUCT = 8_000_000
 """Entries of one matrix product."""
 MANY = 2000
 """Points that are worth a box and a look at which rows matter."""
-WORTH_PRUNING, NEARLY = 4, 1e-3
-"""So many rows a dimension are worth pruning; a row that is implied with this much of the mean to spare is not needed."""
+WORTH_PRUNING = 8
+"""So many points a row are worth finding out which rows matter."""
 
 
 @final
@@ -73,35 +73,35 @@ class LinearProver:
         self._fit(deadline, start)
         self.needed: IntArray | None = None
         self._box: Box | None = None
-        self._is_prepared = False
+        self._asked, self._has_looked_for_box, self._is_pruned = 0, False, False
         self.batch = self.new_batch()
 
     def new_batch(self) -> Batch | None:
         return None if self.cone is None else Batch(self.cone, self._inner if self.is_whole else None, self.needed)
 
-    def _prepare(self) -> None:
-        """For many points: a box around the models, and only the rows that the others do not imply."""
-        self._is_prepared = True
-        if self.cone is None or self.batch is None:
+    def _prepare(self, count: int) -> None:
+        """For many points: a box around the models, and only the rows that others do not imply."""
+        self._asked += count
+        if self.cone is None or self.batch is None or count < MANY:
             return
-        own = Ball.inside(self.cone)
-        self._box = None if own is None else find_box(self.cone, own)
-        if len(self.live) > WORTH_PRUNING * self.cone.rank:
-            C = self.cone.A - NEARLY * self.cone.A.mean(axis=0)
-            C /= np.linalg.norm(C, axis=1, keepdims=True)
-            implied = np.zeros(len(C), dtype=bool)
+        if not self._has_looked_for_box:
+            self._has_looked_for_box = True
+            own = Ball.inside(self.cone)
+            self._box = None if own is None else find_box(self.cone, own)
             if self._box is not None:
-                implied = self._box.holds(C, np.zeros(len(C)))
-            self.needed = np.flatnonzero(~implied)
-            self.batch = self.new_batch()
-            assert self.batch is not None
-            left = self.needed
-            while len(left):
-                found = self.batch.search(C[left])
-                implied[left[: len(found.codes)]] = found.codes == HELD
-                left = left[len(found.codes) :]
-            self.needed = np.flatnonzero(~implied)
-            self.batch = self.new_batch()
+                self.needed = np.flatnonzero(~self._box.holds(behind(self.cone), np.zeros(len(self.live))))
+                self.batch = self.new_batch()
+        left = np.arange(len(self.live)) if self.needed is None else self.needed
+        if self._is_pruned or self._asked < WORTH_PRUNING * len(left) or len(left) < WORTH_PRUNING * self.cone.rank / 2:
+            return
+        self._is_pruned = True
+        implied, targets, batch = np.ones(len(self.live), dtype=bool), behind(self.cone), self.batch
+        while len(left) and batch is not None:
+            found = batch.search(targets[left])
+            implied[left[: len(found.codes)]] = found.codes == HELD
+            left = left[len(found.codes) :]
+        self.needed = np.flatnonzero(~implied)
+        self.batch = self.new_batch()
 
     @property
     def is_whole(self) -> bool:
@@ -232,8 +232,7 @@ class LinearProver:
         codes = np.full(len(X), OPEN, dtype=np.int8)
         if self.cone is None or not len(X):
             return codes
-        if len(X) >= MANY and not self._is_prepared:
-            self._prepare()
+        self._prepare(len(X))
         if self._is_screened():
             assert self._box is not None
             self._box.settle(X, self.cone, codes)

@@ -27,6 +27,8 @@ from overexplain.knowledge.prover.written import by_one_step, terms_of
 
 __all__ = ["Contradiction", "LogProver", "NoInterior"]
 
+VAST = 60
+"""Dimensions above which a search among very many rows is slow."""
 SHARP = 1e-9
 """A step under a smooth distance whose direction is known to within this leaves one model alone."""
 
@@ -73,6 +75,12 @@ class LogProver:
     def is_complete(self) -> bool:
         """True if it decides every point."""
         return self._linear is not None
+
+    @property
+    def is_vast(self) -> bool:
+        """True for so many labels in so many dimensions, none of them whole numbers, that a gauge is faster for most points."""
+        cone = None if self._linear is None or self._linear.is_whole else self._linear.cone
+        return cone is not None and cone.rank > VAST and len(cone.rows) > 20 * cone.rank
 
     @property
     def centre(self) -> Model | None:

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import final
 
@@ -31,7 +30,7 @@ from overexplain.knowledge.prover.lengths import Equalities, Length, Payer, usab
 from overexplain.knowledge.prover.linear import OPEN, LinearProver
 from overexplain.knowledge.prover.pinned import Pinned, pin
 from overexplain.knowledge.prover.reduction import Contradiction, LinearFacts
-from overexplain.knowledge.prover.stage import Asked, Rooms, Stage
+from overexplain.knowledge.prover.stage import Asked, Proof, Rooms, Stage
 from overexplain.knowledge.smooth import smooth_codes
 
 UNKNOWN = 0
@@ -51,18 +50,6 @@ SPREAD, PLACES = 64, (1e-3, 0.05, 0.95, 0.999)
 """Known models whose offsets are moved, and where to between the least and the largest that is left to them."""
 SHARES = (0.02, 0.2, 0.5, 0.8, 0.95)
 """How far refused models are moved towards the centre."""
-
-
-@dataclass(frozen=True, eq=False)
-class Proof:
-    """Weights of a claim `sign`: of `rows` (numbers among the prover's rows), and ω of its equalities; `beta` is what
-    they prove."""
-
-    sign: int
-    rows: IntArray
-    weights: FloatArray
-    omega: FloatArray
-    beta: float
 
 
 @final
@@ -85,6 +72,8 @@ class Prover:
         if hint is not None and self.keeper.is_quick:
             self._learn(hint[self.keeper.kept(hint)])
         self._fit()
+        if not len(self.known):
+            self._try_steps()
         self._first_known = self.known
 
     # Reading the facts.
@@ -238,6 +227,17 @@ class Prover:
         for place in PLACES:
             moved = self.keeper.fitted(self.known[-SPREAD:], place)
             self._learn(moved[self.keeper.kept(moved)])
+
+    def _try_steps(self) -> None:
+        """Models that steps of smooth distances show: their direction, and the offset that all rows leave it."""
+        shown = [
+            np.append(way, way @ s.explanation)
+            for s in self.smooth_steps
+            for way in [-s.side * s.norm.gradient(s.step)]
+        ]
+        if shown and self.keeper.is_quick:
+            models = self.keeper.fitted(np.array(shown))
+            self._learn(models[self.keeper.kept(models)])
 
     def _try_harder(self, stage: Stage, models: FloatArray) -> int:
         """Models that were refused: moved towards the middle; cuts where a length is too short for them. How many cuts."""

@@ -18,6 +18,8 @@ from overexplain.knowledge.prover.ball import Ball
 from overexplain.knowledge.prover.batch import HELD, Batch
 from overexplain.knowledge.prover.cone import RoundCone, gamma
 
+NEARLY = 1e-3
+"""How much of the mean of all rows is taken from a row that is asked about."""
 MOST = 40
 """Dimensions up to which a box is worth its price."""
 ROUNDS = 9
@@ -70,6 +72,12 @@ class Box:
         owed = up @ self._cost_high + down @ self._cost_low
         size = rounding * (1.0 + reached)
         return np.asarray((C @ self.z0 - reached - size) * self.pays > 1.01 * (owed + off + size))
+
+
+def behind(cone: RoundCone) -> FloatArray:
+    """The rows, of length 1, a little behind themselves: one that is held there is implied by others with room to spare."""
+    C = cone.A - NEARLY * cone.A.mean(axis=0)
+    return np.asarray(C / np.linalg.norm(C, axis=1, keepdims=True))
 
 
 def find_box(cone: RoundCone, ball: Ball) -> Box | None:

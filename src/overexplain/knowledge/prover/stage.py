@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import final
 
 import numpy as np
@@ -15,6 +16,18 @@ from overexplain.knowledge.prover.linear import OPEN
 
 MISSED, LENT = 1e-12, 1e3
 """A target that is missed by more than this share of itself is looked at again, with so many times what it is missed by."""
+
+
+@dataclass(frozen=True, eq=False)
+class Proof:
+    """Weights of a claim `sign`: of `rows` (numbers among the prover's rows), and ω of its equalities; `beta` is what
+    they prove."""
+
+    sign: int
+    rows: IntArray
+    weights: FloatArray
+    omega: FloatArray
+    beta: float
 
 
 @final

@@ -19,8 +19,8 @@ from overexplain.knowledge.enclosures import Evidence
 from overexplain.knowledge.facts import Steepest
 from overexplain.knowledge.promises import whole
 from overexplain.knowledge.prover.facts import ENTRY, NAMES, PLANE, STEP, WAY, exponent_and_weights
-from overexplain.knowledge.prover.prover import Proof, Prover
-from overexplain.knowledge.prover.stage import Asked
+from overexplain.knowledge.prover.prover import Prover
+from overexplain.knowledge.prover.stage import Asked, Proof
 from overexplain.knowledge.smooth import steepest_weight
 
 ZERO, ONE = Fraction(0), Fraction(1)
