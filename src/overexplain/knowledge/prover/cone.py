@@ -1,7 +1,7 @@
 """A cone of models {z : g_i·z > 0 for all rows g_i} in coordinates in which it is round.
 
 The coordinates are those of the barrier −Σ log g_i·z at its analytic centre z0: its Hessian there is the identity. Badly scaled and
-nearly dependent columns are nothing special in them. Everything here is advice for the search, but `inside`, which is a proof.
+nearly dependent columns are nothing special in them. Everything here is advice for the search.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import final
 import numpy as np
 from numpy.typing import NDArray
 
-from overexplain.geometry.arrays import BoolArray, FloatArray
+from overexplain.geometry.arrays import FloatArray
 from overexplain.knowledge.prover.projection import separate
 
 UNIT = 2.0**-53
@@ -84,11 +84,6 @@ class RoundCone:
     def models(self, z: FloatArray) -> FloatArray:
         """Rows of coordinates as models."""
         return z @ self.map.T
-
-    def inside(self, models: FloatArray) -> BoolArray:
-        """For each model (row): True if g·z > 0 for every row, for certain."""
-        off = gamma(self.rows.shape[1] + 4) * (np.abs(models) @ np.abs(self.rows).T)
-        return np.asarray((models @ self.rows.T > off).all(axis=1))
 
 
 def columns_of(A: FloatArray) -> NDArray[np.float32]:

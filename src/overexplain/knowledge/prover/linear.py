@@ -60,7 +60,7 @@ WORTH_PRUNING = 8
 class LinearProver:
     """Decides claims about all models of linear facts; raises Contradiction if there are none."""
 
-    def __init__(self, facts: LinearFacts, deadline: float | None = None, start: FloatArray | None = None) -> None:
+    def __init__(self, facts: LinearFacts) -> None:
         self.facts = facts
         n = len(facts.points)
         self.coding = Coding(facts.points)
@@ -70,7 +70,7 @@ class LinearProver:
         self.reduction = Reduction(self.rows, facts, self.coding.is_whole)
         self.cone: RoundCone | None = None
         self._weak: dict[tuple[int, ...], Weights | LinearProver] = {}
-        self._fit(deadline, start)
+        self._fit()
         self.needed: IntArray | None = None
         self._box: Box | None = None
         self._asked, self._has_looked_for_box, self._is_pruned = 0, False, False
@@ -86,8 +86,7 @@ class LinearProver:
             return
         if not self._has_looked_for_box:
             self._has_looked_for_box = True
-            own = Ball.inside(self.cone)
-            self._box = None if own is None else find_box(self.cone, own)
+            self._box = None if self.ball is None else find_box(self.cone, self.ball)
             if self._box is not None:
                 self.needed = np.flatnonzero(~self._box.holds(behind(self.cone), np.zeros(len(self.live))))
                 self.batch = self.new_batch()
@@ -118,7 +117,7 @@ class LinearProver:
 
     # Reading the facts.
 
-    def _fit(self, deadline: float | None, start: FloatArray | None) -> None:
+    def _fit(self) -> None:
         """Facial reduction: relations among rows make equalities of them, until what is left has an interior."""
         facts = self.facts
         keys = np.hstack([self.rows, facts.equal[:, None], facts.strict[:, None]])
@@ -136,18 +135,17 @@ class LinearProver:
                 return  # equalities alone, or nothing at all
             self._inner = np.ascontiguousarray(self.reduction.inner(self.rows[live]))
             try:
-                begin = None if start is None or self.reduction.exact_basis is not None else start
-                self.cone = RoundCone(self._inner, begin)
+                self.cone = RoundCone(self._inner)
                 return
             except NoInterior as none:
-                relation = self._relation(none.weights, deadline)
+                relation = self._relation(none.weights)
             if relation is None:
                 return
             if facts.strict[list(relation)].any():
                 raise Contradiction(self.reduction.over_equalities(relation, [Fraction(0)] * self.rows.shape[1]))
             self.reduction.relations.append(relation)
 
-    def _relation(self, weights: FloatArray | None, deadline: float | None) -> Weights | None:
+    def _relation(self, weights: FloatArray | None) -> Weights | None:
         """{row: weight > 0} that add up to 0 where the equalities hold, exactly; None if there is an interior after
         all: `cone` is set."""
         if weights is not None:
@@ -155,7 +153,7 @@ class LinearProver:
             if found is not None:
                 return found
         whole, units = in_whole_numbers([self.reduction.reduced(row) for row in self.reduction.exact_rows(self.live)])
-        relation, inside = interior(whole, deadline)
+        relation, inside = interior(whole)
         if relation is not None:
             return {int(self.live[i]): weight for i, weight in relation.items()}
         assert inside is not None
@@ -242,7 +240,7 @@ class LinearProver:
         return self._look(X)
 
     def _is_screened(self) -> bool:
-        """True if points can go through the box as they are: columns as they are, every fact strict enough, loops compiled."""
+        """True if points can go through the box as they are: columns as they are, a strict fact for every No, loops compiled."""
         is_plain = not self.coding.narrow.any() and self.reduction.exact_basis is None
         return self._box is not None and is_plain and self._is_strict and COMPILED in sys.modules
 
@@ -260,7 +258,7 @@ class LinearProver:
 
     def _by_box(self, asked: _Asked, codes: NDArray[np.int8]) -> None:
         """Certain where the box says so. A rank below D, or No by weak facts alone, takes a closer look."""
-        if self._box is None or self.cone is None or self.ball is None:
+        if self._box is None or self.cone is None:
             return
         todo = np.flatnonzero((codes == OPEN) & ((asked.sign > 0) | self._is_strict))
         C = (asked.inner[todo] * asked.sign[todo, None]) @ self.cone.map

@@ -72,11 +72,6 @@ class LogProver:
         self._linear = LinearProver(facts)
 
     @property
-    def is_complete(self) -> bool:
-        """True if it decides every point."""
-        return self._linear is not None
-
-    @property
     def is_vast(self) -> bool:
         """True for so many labels in so many dimensions, none of them whole numbers, that a gauge is faster for most points."""
         cone = None if self._linear is None or self._linear.is_whole else self._linear.cone
@@ -127,7 +122,7 @@ class LogProver:
 
     @property
     def known(self) -> FloatArray:
-        """Models (a, b), rows, that were found so far: rounded, so whoever says that one fits holds it to the log again."""
+        """Models (a, b), rows, that were found so far: rounded, so they have to be held to the log again."""
         linear = self._linear
         if linear is None:
             assert self._measured is not None
@@ -159,7 +154,8 @@ class LogProver:
     def settle(self, x: FloatArray, code: int | None, deadline: float | None = None) -> Iterator[Settlement]:
         """What may settle a point, best first; floats believe it, the checker is still to be asked.
 
-        It rests on the log and the point alone, not on what was asked before. `code`: the verdict, if it is known.
+        Models and sets of rows that other points taught take no part, but for an UNKNOWN that is shown by no others;
+        cuts, and which rows are searched, stay. `code`: the verdict, if it is known.
         """
         if self._linear is not None:
             row = self._own_row(x)

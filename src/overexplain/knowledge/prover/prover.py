@@ -26,7 +26,7 @@ from overexplain.knowledge.prover.batch import HELD
 from overexplain.knowledge.prover.cone import NoInterior, gamma
 from overexplain.knowledge.prover.facts import ENTRY, FLIPS, SIDE, WAY, Block, read
 from overexplain.knowledge.prover.keeper import Keeper, Model
-from overexplain.knowledge.prover.lengths import Equalities, Length, Payer, usable
+from overexplain.knowledge.prover.lengths import Equalities, Length, Payer, Source, usable
 from overexplain.knowledge.prover.linear import OPEN, LinearProver
 from overexplain.knowledge.prover.pinned import Pinned, pin
 from overexplain.knowledge.prover.reduction import Contradiction, LinearFacts
@@ -65,7 +65,7 @@ class Prover:
         if self.ties.conflict:
             raise NoInterior
         self.keeper = Keeper(blocks, self.ties, answers, evidence)
-        self.sources = [Length(norm, k, self.ties, self.p) for k, norm in enumerate(self.norms)]
+        self.sources: list[Source] = [Length(norm, k, self.ties, self.p) for k, norm in enumerate(self.norms)]
         self.cuts = np.unique(np.vstack([source.first() for source in self.sources]), axis=0)
         self.known = np.zeros((0, self.p + 1))
         self._tries_centre = hint is None or self.keeper.is_quick  # else rationals would: too slow for a hint
@@ -108,7 +108,7 @@ class Prover:
         plain = np.concatenate([np.arange(self.base), self.base + wide, self.base + n + wide, cut]).astype(np.int64)
         missed = self._missed(np.flatnonzero(thin), null)
         force = np.concatenate([self.base + missed, self.base + n + missed]).astype(np.int64)
-        self.core = self._core(plain, force, null, n)
+        self.core = self._core(plain, force, null)
         self.slab: Stage | None = None
         if self._tries_centre:
             self.admit(self.core.centre[None, :])
@@ -162,7 +162,7 @@ class Prover:
         noise = 1e-14 * np.linalg.norm(np.abs(rows) @ np.abs(null), axis=1)
         return np.asarray(thin[(off > 1e-2 * self.facts.width[self._equalities[thin]]) & (off > noise)])
 
-    def _core(self, plain: IntArray, force: IntArray, null: FloatArray, n: int) -> Stage:
+    def _core(self, plain: IntArray, force: IntArray, null: FloatArray) -> Stage:
         """What is left of the unknowns by the thin equalities; in slab coordinates if floats see no inside otherwise."""
         B = self.scale[:, None] * null
         for forced in (force, force[:0]) if len(force) else (force,):
@@ -182,7 +182,7 @@ class Prover:
         return Stage(self.rows, which, B, self.scale, drop=0.0, force=which[:0], core=null.shape[1])
 
     def pristine(self) -> Prover:
-        """A copy that has learnt nothing from points."""
+        """A copy without the models and sets of rows that points taught; cuts stay."""
         twin = self.fork()
         twin.known, twin.slab = self._first_known, None
         return twin
