@@ -52,8 +52,8 @@ LARGEST_PRODUCT = 8_000_000
 """Entries of one matrix product."""
 MANY = 2000
 """Points that are worth a box and a look at which rows matter."""
-WORTH_PRUNING = 8
-"""So many points a row are worth finding out which rows matter."""
+WORTH_PRUNING = 4
+"""So many rows a dimension, and as many points as rows, are worth finding out which rows matter."""
 
 
 @final
@@ -91,7 +91,7 @@ class LinearProver:
                 self.needed = np.flatnonzero(~self._box.holds(behind(self.cone), np.zeros(len(self.live))))
                 self.batch = self.new_batch()
         left = np.arange(len(self.live)) if self.needed is None else self.needed
-        if self._is_pruned or self._asked < WORTH_PRUNING * len(left) or len(left) < WORTH_PRUNING * self.cone.rank / 2:
+        if self._is_pruned or self._asked < len(left) or len(left) < WORTH_PRUNING * self.cone.rank:
             return
         self._is_pruned = True
         implied, targets, batch = np.ones(len(self.live), dtype=bool), behind(self.cone), self.batch
