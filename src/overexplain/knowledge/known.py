@@ -6,6 +6,7 @@ import copy
 import threading
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from fractions import Fraction
 from functools import cached_property
 from typing import Any, final
@@ -24,8 +25,9 @@ from overexplain.knowledge.conflict import raise_by_cases, raise_conflict, raise
 from overexplain.knowledge.evidence import Finder, with_lengths
 from overexplain.knowledge.facts import LEVELS, Facts, Robust, no_facts, read_facts
 from overexplain.knowledge.pool import Pool
+from overexplain.knowledge.prover.contradictions import contradiction_of
 from overexplain.knowledge.prover.facts import Block, blocks_of
-from overexplain.knowledge.prover.log_prover import Contradiction, LogProver, NoInterior, contradiction_of
+from overexplain.knowledge.prover.log_prover import Contradiction, LogProver, NoInterior
 from overexplain.knowledge.prover.rationals import OutOfTime
 from overexplain.knowledge.region import Region
 from overexplain.knowledge.robust import RobustSettler
@@ -75,7 +77,7 @@ class Known:
             self.sides = Sides(np.zeros(0, dtype=np.int8))
             return
         self.sides = find_sides(log, self.answers, tolerance, Finder(), None if earlier is None else earlier.sides)
-        blocks = None if self.sides.assumed else blocks_of(log, self.sides.labels, tolerance)
+        blocks = None if self.unsided else blocks_of(log, self.sides.labels, tolerance, self.answers)
         if blocks is not None:
             self.has_facts = bool(blocks)
             if not blocks:
@@ -93,16 +95,24 @@ class Known:
     def _make_prover(self, blocks: Sequence[Block]) -> LogProver | None:
         """The prover of a log of labels and plain explanations; None where it sees no model, and the exact step has to
         look for one."""
-        try:
-            prover = LogProver(blocks, Labelled(self.answers, self._filled()), Finder())
-        except Contradiction:
-            terms = contradiction_of(blocks)
-            if terms is not None:
-                raise_terms(self.log, terms, self.sides, self.tolerance)
-            return None
-        except (NoInterior, np.linalg.LinAlgError):
-            return None
-        return prover if prover.is_consistent else None
+        answers = Labelled(self.answers, self.sides.filled)
+        assumed = self.sides.assumed[0][0] if self.sides.assumed else None
+        terms = None
+        with suppress(Contradiction, NoInterior, np.linalg.LinAlgError, *BEYOND_FLOAT64):
+            prover = LogProver(blocks, answers, Finder(), assumed=assumed)
+            if prover.is_consistent:
+                return prover
+        with suppress(*BEYOND_FLOAT64):
+            terms = contradiction_of(blocks, answers, Finder(), swapped=assumed is not None)
+        if terms is not None:
+            raise_terms(self.log, terms, self.sides, self.tolerance)
+        return None
+
+    @cached_property
+    def unsided(self) -> list[int]:
+        """Rows whose explanation could be used if their side were known."""
+        labels = self.sides.labels
+        return [int(row) for row in self.log.explained if not labels[row] and self.answers[int(row)].is_used]
 
     @cached_property
     def facts(self) -> Facts:
@@ -173,7 +183,7 @@ class Known:
             return self._settler
 
     def _make_settler(self) -> AnySettler:
-        filled, evidence = self._filled(), Finder()
+        filled, evidence = self.sides.filled, Finder()
         if self.facts.off_plane:
             return self._make_robust(Labelled(self.answers, filled), evidence)
         if self.facts.unsided:
@@ -228,10 +238,6 @@ class Known:
     def _relative_to(self) -> tuple[Fraction, ...] | None:
         """The point that is taken to be Yes, if the log does not say which side is."""
         return self.answers[self.sides.assumed[0][0]].point if self.sides.assumed else None
-
-    def _filled(self) -> dict[int, int]:
-        known = {lemma.row: lemma.label for lemma in self.sides.lemmas}
-        return {**known, **dict(self.sides.assumed)}
 
     @property
     def oriented(self) -> bool:

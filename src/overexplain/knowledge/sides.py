@@ -19,6 +19,8 @@ from overexplain.knowledge.checker import Answer, Lemma, Term, check_certificate
 from overexplain.knowledge.enclosures import Evidence
 from overexplain.knowledge.facts import Facts, read_facts
 from overexplain.knowledge.program import Program
+from overexplain.knowledge.prover.contradictions import any_contradiction
+from overexplain.knowledge.prover.facts import blocks_of
 from overexplain.knowledge.terms import TermMaker
 from overexplain.log.querylog import QueryLog
 
@@ -36,6 +38,11 @@ class Sides:
     def oriented(self) -> bool:
         """False if which side is Yes was assumed."""
         return not self.assumed
+
+    @property
+    def filled(self) -> dict[int, int]:
+        """The labels that the log does not state."""
+        return {**{lemma.row: lemma.label for lemma in self.lemmas}, **dict(self.assumed)}
 
 
 class Labelled(Mapping[int, Answer]):
@@ -113,8 +120,11 @@ def _implied(
     for label in (YES, NO):
         tried = labels.copy()
         tried[row] = -label
-        facts = read_facts(log, log.dimension, tried, tolerance)
-        terms = _contradiction(facts, Labelled(answers, {**known, row: -label}), row, label, evidence)
+        filled = Labelled(answers, {**known, row: -label})
+        blocks = blocks_of(log, tried, tolerance, answers)
+        terms = None if blocks is None else any_contradiction(blocks, filled, evidence)
+        if terms is None:
+            terms = _contradiction(read_facts(log, log.dimension, tried, tolerance), filled, row, label, evidence)
         if terms is not None:
             return Lemma(row, label, tuple(terms))
     return None

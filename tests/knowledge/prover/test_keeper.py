@@ -21,7 +21,7 @@ def keeper_of(log: ox.QueryLog) -> Keeper | None:
     assert blocks
     with np.errstate(all="ignore"):
         _, ties, _ = read(blocks, log.points.shape[1])
-    return None if ties.conflict else Keeper(blocks, ties, answers_of(log), Finder())
+    return None if ties.clash else Keeper(blocks, ties, answers_of(log), Finder())
 
 
 def unknowns(keeper: Keeper, normals: np.ndarray, offsets: np.ndarray) -> np.ndarray:

@@ -98,7 +98,7 @@ def test_what_pays_is_a_proof() -> None:
             continue
         rng, answers = made.rng, answers_of(made.log)
         X = np.repeat(made.points[rng.permutation(len(made.points))[:6]], 6, axis=0)
-        asked = Asked(X, prover.ties, prover.core.centre)
+        asked = Asked(X, prover.ties, prover.centre)
         sign = rng.choice([-1.0, 1.0], len(X))
         sign[::2] = asked.sign[::2]
         targets = asked.inner * sign[:, None]

@@ -23,7 +23,8 @@ from overexplain.knowledge.evidence import Finder
 from overexplain.knowledge.prover.cone import NoInterior, gamma
 from overexplain.knowledge.prover.facts import Block, blocks_of
 from overexplain.knowledge.prover.linear import OPEN
-from overexplain.knowledge.prover.log_prover import Contradiction, LogProver, linear_facts
+from overexplain.knowledge.prover.log_prover import Contradiction, LogProver
+from overexplain.knowledge.prover.statements import read_statements
 from overexplain.knowledge.verdicts import Verdict
 from overexplain.log.querylog import QueryLog
 
@@ -52,7 +53,7 @@ class ProvedSearch:
         self._open_low, self._open_high = np.full(count, self.last), np.full(count, -1)
         self._open_times = np.zeros(count, dtype=np.int64)
         self._prover: Callable[[int], LogProver | None] = cache(self._make_prover)
-        self._shared = None if any(block.is_measured for block in whole) else _Shared(order, whole)
+        self._shared = _Shared(order, whole) if all(block.is_linear for block in whole) else None
 
     def _make_prover(self, index: int) -> LogProver | None:
         """The prover of the first answers; None where floats see nothing of the models that fit them."""
@@ -137,7 +138,8 @@ class _Shared:
     """
 
     def __init__(self, order: Order, whole: Sequence[Block]) -> None:
-        facts, self._origin, _ = linear_facts(whole)
+        said = read_statements(whole, {})
+        facts, self._origin = said.facts, said.origin
         self._rows = facts.sides.astype(np.float64)[:, None] * np.hstack(
             [facts.points, -np.ones((len(facts.points), 1))]
         )

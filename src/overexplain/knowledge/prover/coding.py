@@ -41,7 +41,7 @@ class Coding:
                 self.narrow[j] = False
                 continue
             whole = scaled.astype(np.int64)
-            base = np.sort(whole)[n // 2]
+            base = np.sort(whole)[n // 2] if n else 0
             unit = int(np.gcd.reduce(whole - base)) or 1
             codes = (whole - base) // unit
             if np.abs(codes).max(initial=0) >= NARROW:
@@ -91,6 +91,21 @@ class Coding:
                 strict=True,
             )
         ]
+
+    def form(self, form: Sequence[Fraction]) -> list[Fraction]:
+        """v·a + c·b, given as (v, c), over the models of coded rows; without rounding."""
+        coded = [
+            (v / Fraction(2) ** k + form[-1] * b) / u if narrow else v
+            for v, k, b, u, narrow in zip(
+                form[:-1],
+                self.power.tolist(),
+                self.base.tolist(),
+                self.unit.tolist(),
+                self.narrow.tolist(),
+                strict=True,
+            )
+        ]
+        return [*coded, form[-1]]
 
     def model(self, z: Sequence[Fraction]) -> tuple[list[Fraction], Fraction]:
         """A model of coded rows as (a, b) of the points themselves: a·x − b is the same."""

@@ -19,8 +19,8 @@ Ties are no rows but substitutions: under ℓ1 with weights d, a_i = ±d_i·t wh
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import Any, final
@@ -33,12 +33,16 @@ from overexplain.geometry.lp import Lp
 from overexplain.geometry.mechanism import Mechanism
 from overexplain.geometry.norm import UNIT_ROUNDOFF, Norm
 from overexplain.geometry.norms import Weighted
+from overexplain.knowledge.answers import answers_of
 from overexplain.knowledge.facts import Steepest, is_euclidean, length_error
+from overexplain.knowledge.promises import Answer
 from overexplain.log.querylog import QueryLog
 
 SIDE, PLANE, STEEPEST, FLIPS, ENTRY, STEP, WAY = range(7)
 NAMES = ("side", "plane", "steepest", "flips", "entry", "step", "way")
 UP, DOWN = 1 + 1e-13, 1 - 1e-13
+FEW_FORMS = 4000
+"""Linear facts that are listed for answers with slack and no tolerance."""
 SHARP = 1e-4
 """An answer whose tolerance is below this share of its step fixes entries of a: a direction is off by τ/‖w‖ but for its square."""
 
@@ -103,8 +107,7 @@ def _rows(
 @final
 @dataclass(frozen=True, eq=False)
 class Block:
-    """Labelled rows of a log under the same terms. Without `terms`: labels alone. `low` ≤ ‖w‖ ≤ `high`, `tolerance` is
-    at least τ."""
+    """Rows of a log under the same terms. Without `terms`: labels alone. `low` ≤ ‖w‖ ≤ `high`, `tolerance` is at least τ."""
 
     rows: IntArray
     points: FloatArray
@@ -112,12 +115,45 @@ class Block:
     terms: Mechanism | None = None
     answers: FloatArray | None = None
     number: int = -1
-    """Its distance among the lengths."""
+    """Its distance among the lengths; −1: its facts have no length in them."""
+    is_exact: bool = False
+    """The answers lie on the plane, without any tolerance, and all that their steps say is linear."""
+    is_loose: bool = False
+    """Only where the answers lie counts, to within the tolerance: the rows have no side, or a domain, or are merely valid."""
+    is_on_plane: bool = True
+    """Exact answers lie on the plane, unless discrete features brought them across."""
+    is_confined: bool = False
+    """The answers were chosen from a domain."""
 
     @property
     def is_measured(self) -> bool:
         """True if its facts have a length in them."""
         return self.number >= 0
+
+    @property
+    def is_optimal(self) -> bool:
+        """True if the answers are the nearest there are, to within a tolerance."""
+        return self.is_measured and self.slack == 0.0 and not self.is_loose
+
+    @property
+    def is_linear(self) -> bool:
+        """True for labels and merely valid answers: facts about points, none an equality."""
+        return not (self.is_measured or self.is_exact or self.is_off_plane)
+
+    @property
+    def is_off_plane(self) -> bool:
+        """True if x is off the plane unless it is its own answer, although no length says so: the answer is near it, somehow."""
+        return not self.is_measured and self.terms is not None and bool(self.slack) and not self.is_confined
+
+    @property
+    def is_listed(self) -> bool:
+        """True if how near an answer is can be said by few linear facts: its distance has few corners, and no tolerance."""
+        return self.is_off_plane and self.terms is not None and self.terms.distance is not None
+
+    def of(self, which: IntArray) -> Block:
+        """Some of its rows."""
+        answers = None if self.answers is None else self.answers[which]
+        return replace(self, rows=self.rows[which], points=self.points[which], sides=self.sides[which], answers=answers)
 
     @property
     def norm(self) -> Norm:
@@ -176,41 +212,105 @@ def exponent_and_weights(norm: Norm, p: int) -> tuple[float, FloatArray] | None:
     return (norm.q, np.ones(p)) if isinstance(norm, Lp) else None
 
 
-def blocks_of(log: QueryLog, labels: ArrayLike, tolerance: float | None) -> list[Block] | None:
-    """The log by terms, labels first; None if it has rows that are not read here: robust ones, those of a domain, of an
-    unknown distance or
-    without a side, and exact answers without any tolerance."""
+def blocks_of(
+    log: QueryLog, labels: ArrayLike, tolerance: float | None, answers: Mapping[int, Answer] | None = None
+) -> list[Block] | None:
+    """The log by terms, labels first; None if it has robust rows. `answers` are its rows in exact numbers."""
     if log.dimension is None:
         return []
+    exact = answers_of(log, tolerance) if answers is None else answers
     points, sides = log.points, np.asarray(labels, dtype=np.int64)
     used = np.zeros(len(log), dtype=bool)
     blocks: list[Block] = []
     numbers: dict[Norm, int] = {}
     explained = np.zeros(len(log), dtype=bool)
     explained[log.explained] = True
-    for number, terms in enumerate(log.mechanisms):
+    for number, declared in enumerate(log.mechanisms):
         rows = np.flatnonzero(explained & (log.mechanism_ids == number))
         if not len(rows):
             continue
-        own = terms if tolerance is None else Mechanism(
-            terms.distance, terms.robustness, terms.radius, tolerance, terms.slack, terms.domain
-        )  # fmt: skip
-        if not own.is_plain or own.domain is not None or (sides[rows] == 0).any():
+        terms = declared if tolerance is None else replace(declared, tolerance=tolerance)
+        if not terms.is_plain and terms.domain is None:
             return None
-        at = -1
-        if own.slack is None:
-            if own.tolerance:
-                return None
-        elif own.distance is None or own.tolerance == 0.0:
-            return None
-        else:
-            at = numbers.setdefault(own.distance, len(numbers))
-        used[rows] = True
-        blocks.append(Block(rows, points[rows], sides[rows], own, log.explanations[rows], at))
+        for kind in _kinds(terms, rows, sides, exact):
+            at = numbers.setdefault(terms.distance, len(numbers)) if kind.is_measured and terms.distance else -1
+            own = kind.rows
+            blocks.append(
+                Block(
+                    own,
+                    points[own],
+                    sides[own],
+                    terms,
+                    log.explanations[own],
+                    at,
+                    kind.is_exact,
+                    kind.is_loose,
+                    kind.is_on_plane,
+                    terms.domain is not None,
+                )  # fmt: skip
+            )
+            used[own] = True
     rest = np.flatnonzero((sides != 0) & ~used)
     if len(rest):
         blocks.insert(0, Block(rest, points[rest], sides[rest]))
     return blocks
+
+
+@dataclass(frozen=True)
+class _Kind:
+    rows: IntArray
+    is_measured: bool = False
+    is_exact: bool = False
+    is_loose: bool = False
+    is_on_plane: bool = True
+
+
+def _kinds(terms: Mechanism, rows: IntArray, sides: IntArray, answers: Mapping[int, Answer]) -> Iterator[_Kind]:
+    """How the explanations of some rows are read; those that are in none are used for their labels alone."""
+    sided = rows[sides[rows] != 0]
+    if terms.domain is not None:
+        used = {int(row): answers[int(row)] for row in rows if answers[int(row)].is_used}
+        for is_exact in (True, False):
+            own = [row for row, answer in used.items() if (answer.allowed == 0) == is_exact]
+            planes = np.array([row for row in own if used[row].is_on_plane], dtype=np.int64)
+            others = np.array([row for row in own if sides[row] and not used[row].is_on_plane], dtype=np.int64)
+            for which, on_plane in ((planes, True), (others, False)):
+                if len(which):
+                    yield _Kind(which, not is_exact, is_exact and on_plane, not is_exact, on_plane)
+        return
+    is_valid = terms.slack is None or (terms.distance is None and terms.slack > 0)
+    without = terms.tolerance == 0.0 or (terms.tolerance is None and terms.slack is None)
+    if terms.distance is None and not without:
+        return
+    if is_valid:
+        if len(sided):
+            yield _Kind(sided, is_measured=not without, is_loose=not without)
+        return
+    if terms.slack == 0.0 and without and (terms.distance is None or _is_told(terms.distance, rows, answers)):
+        yield _Kind(rows, is_exact=True)
+        return
+    if len(sided):
+        is_listed = without and terms.distance is not None and _has_few_corners(terms.distance, sided, answers)
+        yield _Kind(sided, is_measured=not is_listed)
+    free = rows[sides[rows] == 0]
+    if len(free) and terms.slack == 0.0:
+        yield _Kind(free, is_measured=True, is_loose=True)
+
+
+def _has_few_corners(norm: Norm, rows: IntArray, answers: Mapping[int, Answer]) -> bool:
+    """True if the corners of the unit ball can be listed for every row."""
+    p = len(answers[int(rows[0])].point)
+    shape = exponent_and_weights(norm, p)
+    count = {1.0: 2 * p, np.inf: 2 ** min(p, 20)}.get(shape[0], FEW_FORMS + 1) if shape is not None else FEW_FORMS + 1
+    return count * len(rows) <= FEW_FORMS
+
+
+def _is_told(norm: Norm, rows: IntArray, answers: Mapping[int, Answer]) -> bool:
+    """True if all that an exact step under this distance says can be said in rational numbers, and in few."""
+    if is_euclidean(norm):
+        return True
+    shape = exponent_and_weights(norm, len(answers[int(rows[0])].point))
+    return shape is not None and shape[0] in (1.0, np.inf)
 
 
 def steepness(block: Block) -> FloatArray:
@@ -223,13 +323,14 @@ def steepness(block: Block) -> FloatArray:
 
 @final
 class Ties:
-    """a_i = value_i·t_k for the tied entries i; `number` (p,) is k, −1 where a_i is free. `conflict`: two answers disagree."""
+    """a_i = value_i·t_k for the tied entries i; `number` (p,) is k, −1 where a_i is free. `clash`: two rows that disagree
+    about an entry, and which."""
 
     def __init__(self, p: int, blocks: Sequence[Block], count: int) -> None:
         self.value, self.number, self.row = np.zeros(p), np.full(p, -1), np.full(p, -1)
-        self.conflict = False
+        self.clash: tuple[int, int, int] | None = None
         for block in blocks:
-            shape = exponent_and_weights(block.norm, p) if block.is_measured and block.slack == 0.0 else None
+            shape = exponent_and_weights(block.norm, p) if block.is_optimal else None
             if shape is None or shape[0] not in (1.0, np.inf):
                 continue
             q, d = shape
@@ -238,7 +339,12 @@ class Ties:
             if q == 1.0:
                 tied = moved * (1 - 4 * UNIT_ROUNDOFF) > tau
                 values = np.where(tied, -block.sides[:, None] * np.sign(block.step) * d, 0.0)
-                self.conflict |= bool((values.max(axis=0) * values.min(axis=0) < 0).any())
+                for i in np.flatnonzero(values.max(axis=0) * values.min(axis=0) < 0):
+                    self.clash = (
+                        int(block.rows[values[:, i].argmax()]),
+                        int(block.rows[values[:, i].argmin()]),
+                        int(i),
+                    )
                 sharpest = np.where(tied, moved / tau, 0.0).argmax(axis=0)
             else:
                 tied = moved * (1 + 4 * UNIT_ROUNDOFF) < (block.lengths[0][:, None] - 2 * tau) * (1 - 4 * UNIT_ROUNDOFF)
@@ -248,8 +354,8 @@ class Ties:
                 j = int(sharpest[i])
                 if self.number[i] < 0:
                     self.value[i], self.number[i], self.row[i] = values[j, i], block.number, block.rows[j]
-                elif self.number[i] == block.number:
-                    self.conflict |= bool(self.value[i] != values[j, i])
+                elif self.number[i] == block.number and self.value[i] * values[j, i] < 0:
+                    self.clash = (int(self.row[i]), int(block.rows[j]), int(i))
                 # else: another length has it already; the second tie is an equality among lengths, which the Keeper knows
         self.free = np.flatnonzero(self.number < 0)
         self._p, self._count = p, count
@@ -305,7 +411,7 @@ def read(blocks: Sequence[Block], p: int) -> tuple[Facts, Ties, list[Norm]]:
     ties = Ties(p, blocks, len(lengths))
     parts = [part for block in blocks for part in _facts_of(block, p, size)]
     for k, norm in enumerate(lengths):
-        own = [block for block in blocks if block.number == k and block.slack == 0.0]
+        own = [block for block in blocks if block.number == k and block.is_optimal]
         parts += _shapes(own, norm, k, p, size)
     return Facts.joined(parts, size), ties, lengths
 
@@ -316,13 +422,8 @@ def _facts_of(block: Block, p: int, size: int) -> list[Facts]:
     own = np.zeros((len(block.rows), size))
     own[:, :p], own[:, p] = y * block.points, -y[:, 0]
     is_no = block.sides < 0
-    if block.answers is None or not block.is_measured:
-        side = _rows(own, block.rows, SIDE, strict=is_no)
-        if block.answers is None:
-            return [side]
-        across = np.zeros_like(own)
-        across[:, :p], across[:, p] = -y * block.answers, y[:, 0]
-        return [side, _rows(across, block.rows, FLIPS)]
+    if block.answers is None or not block.is_measured or block.is_loose:
+        return _of_places(block, own, p)
     at, tau, low = p + 1 + block.number, block.tolerance, block.lengths[0]
     assert block.slack is not None
     margin = np.maximum(low - tau * UP, 0.0) / (1 + block.slack) * DOWN
@@ -354,6 +455,23 @@ def _facts_of(block: Block, p: int, size: int) -> list[Facts]:
         _rows(plane, block.rows, PLANE, width=tau * UP, number=block.number, sharp=block.is_rounding),
         _rows(toward, block.rows, STEEPEST)[kept],
     ]
+
+
+def _of_places(block: Block, own: FloatArray, p: int) -> list[Facts]:
+    """Labels, and where answers lie: on the plane or across it, to within a tolerance where they have one."""
+    sided = np.flatnonzero(block.sides)
+    side = _rows(own, block.rows, SIDE, strict=block.sides < 0)[sided]
+    if block.answers is None:
+        return [side]
+    image = np.zeros_like(own)
+    image[:, :p], image[:, p] = block.answers, -1.0
+    width, number = (block.tolerance * UP, block.number) if block.is_measured else (0.0, 0)
+    if block.is_exact or (block.slack == 0.0 and block.is_on_plane):
+        return [side, _rows(image, block.rows, PLANE, width=width, number=number, sharp=not block.is_measured)]
+    image *= -block.sides.astype(np.float64)[:, None]
+    if block.is_measured:
+        image[:, p + 1 + number] = width
+    return [side, _rows(image, block.rows, FLIPS)]
 
 
 def _tolerant(

@@ -23,8 +23,10 @@ from overexplain.errors import CertificateInvalid
 from overexplain.geometry.arrays import BoolArray, FloatArray
 from overexplain.geometry.norm import UNIT_ROUNDOFF
 from overexplain.knowledge.checker import Answer, check_witness
-from overexplain.knowledge.enclosures import Evidence
+from overexplain.knowledge.enclosures import Evidence, NotEnclosed
 from overexplain.knowledge.prover.facts import Block, Ties, exponent_and_weights
+from overexplain.knowledge.witnesses import find_offset
+from overexplain.log.extremes import BEYOND_FLOAT64
 
 Model = tuple[list[Fraction], Fraction]
 INSIDE = 1 - 1e-9
@@ -43,9 +45,10 @@ class Keeper:
         self._p, self._off = p, 1.02 * (p + 16) * UNIT_ROUNDOFF
         self._shapes = [exponent_and_weights(b.norm, p) if b.is_measured else None for b in blocks]
         self.is_quick = all(
-            shape is not None and (block.slack != 0.0 or shape[0] in (1.0, 2.0, np.inf))
-            for block, shape in zip(blocks, self._shapes, strict=True)
+            shape is not None and not block.is_loose and (block.slack != 0.0 or shape[0] in (1.0, 2.0, np.inf))
             if block.is_measured
+            else block.is_linear and not block.is_confined
+            for block, shape in zip(blocks, self._shapes, strict=True)
         )
 
     def snap(self, models: FloatArray) -> FloatArray:
@@ -53,12 +56,7 @@ class Keeper:
         found = self.ties.outer(models)
         lengths = models[:, len(self.ties.free) + 1 :]
         for block, shape in zip(self.blocks, self._shapes, strict=True):
-            if (
-                shape is not None
-                and shape[0] == 1.0
-                and block.slack == 0.0
-                and (self.ties.number == block.number).any()
-            ):
+            if shape is not None and shape[0] == 1.0 and block.is_optimal and (self.ties.number == block.number).any():
                 most = lengths[:, block.number, None] * shape[1][self.ties.free] * (1 - 4 * UNIT_ROUNDOFF)
                 found[:, self.ties.free] = np.clip(found[:, self.ties.free], -np.abs(most), np.abs(most))
         return found
@@ -69,8 +67,10 @@ class Keeper:
 
         `place` between 0 and 1: how far between the least and the largest such offset; None: as near as can be.
         """
-        if not self.is_quick or not len(models):
+        if not len(models):
             return models
+        if not self.is_quick:
+            return self._fitted_exactly(models, place)
         low, high = np.full(len(models), -np.inf), np.full(len(models), np.inf)
         for block, shape in zip(self.blocks, self._shapes, strict=True):
             for ends in self._offsets(block, shape, models[:, :-1]):
@@ -84,6 +84,21 @@ class Keeper:
         moved = models.copy()
         moved[:, -1] = np.where(low < high, offset, models[:, -1])
         return moved
+
+    def _fitted_exactly(self, models: FloatArray, place: float | None) -> FloatArray:
+        """The same by the definition itself, for a few."""
+        fitted = models.copy()
+        for i, model in enumerate(models[:MOST]):
+            if not np.isfinite(model).all() or not model[:-1].any():
+                continue
+            try:
+                found = find_offset(self.answers, *self.exactly(model), self.evidence)
+            except (NotEnclosed, *BEYOND_FLOAT64):
+                continue
+            if found:
+                ends = float(found[2]), float(found[3])
+                fitted[i, -1] = float(found[0]) if place is None else ends[0] + place * (ends[1] - ends[0])
+        return fitted
 
     def _offsets(
         self, block: Block, shape: tuple[float, FloatArray] | None, a: FloatArray

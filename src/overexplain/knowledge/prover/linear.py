@@ -19,17 +19,15 @@ import sys
 from collections.abc import Sequence
 from fractions import Fraction
 from functools import cached_property
-from typing import final
+from typing import Any, final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from overexplain.geometry.arrays import BoolArray, FloatArray, IntArray
-from overexplain.geometry.hyperplane import NO, YES
 from overexplain.knowledge.exact import combine
 from overexplain.knowledge.prover.ball import Ball
 from overexplain.knowledge.prover.batch import COMPILED, HELD, PIECE, UNKNOWN, Batch, Found
-from overexplain.knowledge.prover.coding import Coding
 from overexplain.knowledge.prover.cone import NoInterior, RoundCone, gamma
 from overexplain.knowledge.prover.rationals import combine_whole, in_whole_numbers, interior
 from overexplain.knowledge.prover.reduction import (
@@ -61,15 +59,10 @@ class LinearProver:
     """Decides claims about all models of linear facts; raises Contradiction if there are none."""
 
     def __init__(self, facts: LinearFacts) -> None:
-        self.facts = facts
-        n = len(facts.points)
-        self.coding = Coding(facts.points)
-        self.rows: FloatArray = facts.sides.astype(np.float64)[:, None] * np.hstack(
-            [self.coding.rows, -np.ones((n, 1))]
-        )
-        self.reduction = Reduction(self.rows, facts, self.coding.is_whole)
+        self.facts, self.coding, self.rows = facts, facts.coding, facts.rows
+        self.reduction = Reduction(facts)
         self.cone: RoundCone | None = None
-        self._weak: dict[tuple[int, ...], Weights | LinearProver] = {}
+        self._weak: dict[tuple[int, ...], Contradiction | LinearProver | None] = {}
         self._fit()
         self.needed: IntArray | None = None
         self._box: Box | None = None
@@ -120,7 +113,9 @@ class LinearProver:
     def _fit(self) -> None:
         """Facial reduction: relations among rows make equalities of them, until what is left has an interior."""
         facts = self.facts
-        keys = np.hstack([self.rows, facts.equal[:, None], facts.strict[:, None]])
+        # Forms that look alike may differ where floats end.
+        number = np.maximum(np.arange(len(self.rows)) - len(facts.points) + 1, 0)
+        keys = np.hstack([self.rows, facts.equal[:, None], facts.strict[:, None], number[:, None]])
         unique = np.sort(np.unique(keys, axis=0, return_index=True)[1])
         while True:
             equal = self.reduction.equal_rows()
@@ -128,8 +123,10 @@ class LinearProver:
             if len(equal):
                 self.reduction.reduce(equal)
                 live = self.reduction.without_zeros(live)
-            if not self.reduction.size:
-                raise Contradiction(self.reduction.all_relations())  # any model would be 0
+            if self.reduction.is_flat:
+                if facts.constants:
+                    raise NoInterior  # a = b = 0 alone, which says Yes everywhere: nothing to be searched
+                raise Contradiction(self.reduction.all_relations(), self.reduction.given)
             self.live = live
             if not len(live):
                 return  # equalities alone, or nothing at all
@@ -260,7 +257,7 @@ class LinearProver:
         """Certain where the box says so. A rank below D, or No by weak facts alone, takes a closer look."""
         if self._box is None or self.cone is None:
             return
-        todo = np.flatnonzero((codes == OPEN) & ((asked.sign > 0) | self._is_strict))
+        todo = np.flatnonzero((codes == OPEN) & (self.is_weak(asked.sign) | self._is_strict))
         C = (asked.inner[todo] * asked.sign[todo, None]) @ self.cone.map
         length = np.maximum(np.linalg.norm(C, axis=1), 1e-300)
         held = self._box.holds(C / length[:, None], asked.rounding(todo, length))
@@ -315,14 +312,14 @@ class LinearProver:
                 ball.pays(aims[held] / lean[held, None], lean[held], off, found.held[held], found.weights[held])
             ]
             # Every row has weight in what the ball pays.
-            sure = (signs[held] > 0) | self._is_strict
+            sure = self.is_weak(signs[held]) | self._is_strict
             codes[todo[held[sure]]] = signs[held[sure]]
             held = held[~sure]
             supports = [self.live for _ in held]
         elif self.is_whole:
             held = held[found.proved[held] & asked.exact[todo[held]]]
             strict = (self.facts.strict[self.live][found.held[held]] & (found.held[held] >= 0)).any(axis=1)
-            sure = strict | (signs[held] > 0)
+            sure = strict | self.is_weak(signs[held])
             codes[todo[held[sure]]] = signs[held[sure]]
             held = held[~sure]
             supports = [self.live[found.held[k][found.held[k] >= 0]] for k in held]
@@ -330,6 +327,10 @@ class LinearProver:
             weights = [
                 self._by_long_numbers(asked, int(todo[k]), self.live[found.held[k][found.held[k] >= 0]]) for k in held
             ]
+            # No weight at all but on equalities: what was searched for was rounding.
+            flat = [weight is not None and not np.isin(list(weight), self.live).any() for weight in weights]
+            codes[todo[held[flat]]] = BOUNDARY
+            weights = [None if on_plane else weight for on_plane, weight in zip(flat, weights, strict=True)]
             held = held[[weight is not None for weight in weights]]
             supports = [np.array(sorted(weight), dtype=np.int64) for weight in weights if weight is not None]
         for k, support in zip(held, supports, strict=True):
@@ -338,9 +339,13 @@ class LinearProver:
 
     def _by_support(self, sign: int, support: IntArray) -> int:
         """The verdict on a point that these facts hold, each with weight: a No by weak facts alone takes a closer look."""
-        if sign == YES or self.facts.strict[support].any():
+        if self.is_weak(sign) or self.facts.strict[support].any():
             return sign
-        return NO if isinstance(self.by_weak(support[~self.facts.equal[support]]), dict) else UNKNOWN
+        return sign if isinstance(self.by_weak(support), Contradiction) else UNKNOWN
+
+    def is_weak(self, sign: Any) -> Any:
+        """True for claims that may touch the plane: Yes, unless models may be turned round."""
+        return (sign > 0) & (not self.facts.swapped)
 
     def _by_models(self, asked: _Asked, codes: NDArray[np.int8], todo: IntArray, found: Found) -> None:
         """UNKNOWN where a model that provably keeps every fact provably disagrees with the centre, which does."""
@@ -433,14 +438,17 @@ class LinearProver:
         columns = [self.reduction.reduced(row) for row in self.reduction.exact_rows(support)]
         return combine(columns, self.reduction.reduced(target))
 
-    def by_weak(self, support: IntArray) -> Weights | LinearProver:
-        """The prover of models that have all of these weak facts at 0, or the weights of the contradiction if there are none."""
-        key = tuple(sorted(support.tolist()))
+    def by_weak(self, support: IntArray) -> Contradiction | LinearProver | None:
+        """The prover of models that have all of these weak facts at 0; the contradiction if there are none, and None if
+        a = b = 0 alone is one."""
+        key = tuple(sorted(support[~self.facts.equal[support]].tolist()))
         if key not in self._weak:
             try:
                 self._weak[key] = LinearProver(self.facts.with_equal(key))
             except Contradiction as none:
-                self._weak[key] = none.weights
+                self._weak[key] = none
+            except NoInterior:
+                self._weak[key] = None
         return self._weak[key]
 
 

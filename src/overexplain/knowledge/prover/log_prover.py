@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import Any, final
@@ -12,21 +13,28 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from overexplain.geometry.arrays import FloatArray, IntArray
-from overexplain.geometry.hyperplane import NO
+from overexplain.geometry.arrays import FloatArray
 from overexplain.knowledge.checker import Answer, Term
 from overexplain.knowledge.enclosures import Evidence
 from overexplain.knowledge.prover.cone import NoInterior
-from overexplain.knowledge.prover.facts import FLIPS, NAMES, SIDE, Block
-from overexplain.knowledge.prover.linear import LinearProver
+from overexplain.knowledge.prover.facts import Block
+from overexplain.knowledge.prover.linear import OPEN, LinearProver
+from overexplain.knowledge.prover.models import MIXED, Models, mixed
 from overexplain.knowledge.prover.one_point import Evidence as Settling
 from overexplain.knowledge.prover.one_point import decide, settle
+from overexplain.knowledge.prover.program import by_program
 from overexplain.knowledge.prover.prover import UNKNOWN, Prover
-from overexplain.knowledge.prover.reduction import BOUNDARY, Contradiction, LinearFacts, Model, Weights
+from overexplain.knowledge.prover.rationals import OutOfTime
+from overexplain.knowledge.prover.reduction import BOUNDARY, Contradiction, Model
+from overexplain.knowledge.prover.statements import read_statements
 from overexplain.knowledge.prover.written import by_one_step, terms_of
 
 __all__ = ["Contradiction", "LogProver", "NoInterior"]
 
+EASED_SLACK, EASED_TOLERANCE = 1e-6, 1e-8
+"""Terms that are sharper than this (a tolerance as a share of its step) may leave less room than floats can see."""
+FEW = 64
+"""Points for which a program is solved if the search leaves them open."""
 VAST = 60
 """Dimensions above which a search among very many rows is slow."""
 SHARP = 1e-9
@@ -48,7 +56,8 @@ class Settlement:
 class LogProver:
     """Decides points for the rows in `blocks`; `answers` are the log's rows in exact numbers, sides filled in.
 
-    `known` are models (a, b), rows, that may fit: where they do, the search may begin with them. No verdict depends on them.
+    known    models (a, b), rows, that may fit: where they do, the search may begin with them. No verdict depends on them
+    assumed  a row whose label was assumed: Yes and No may be exchanged
 
     Raises Contradiction if linear facts contradict each other, and NoInterior if floats see no model of facts with lengths.
     """
@@ -60,46 +69,66 @@ class LogProver:
         answers: Mapping[int, Answer],
         evidence: Evidence,
         known: FloatArray | None = None,
+        *,
+        assumed: int | None = None,
     ) -> None:
         self.answers, self.evidence, self._blocks = answers, evidence, tuple(blocks)
-        self._lock = threading.RLock()
-        self._linear: LinearProver | None = None
+        self._lock, self._assumed, swapped = threading.RLock(), assumed, assumed is not None
         self._measured: Prover | None = None
-        if any(block.is_measured for block in blocks):
-            self._measured = Prover(blocks, answers, evidence, known)
-            return
-        facts, self._origin, self._name = linear_facts(blocks)
-        self._linear = LinearProver(facts)
+        constants = all(block.is_confined for block in blocks)
+        self._linear: LinearProver | None = None
+        is_measured = any(block.is_measured for block in blocks)
+        if not is_measured or any(not block.is_measured for block in blocks):
+            self._said = read_statements(blocks, answers, swapped=swapped, constants=constants)
+            self._linear = LinearProver(self._said.facts)
+        if is_measured:
+            self._measured = Prover(blocks, answers, evidence, known, self._linear)
+        # What has no tolerance, a domain or no side is not all in the facts that are searched: models are held to the log.
+        self._is_told = self._measured is None and not any(b.is_confined and b.answers is not None for b in blocks)
+        self._is_told &= not any(block.is_off_plane and not block.is_listed for block in blocks)
+        self._pool = Models(answers, evidence)
+
+    @property
+    def _is_mixed(self) -> bool:
+        """True if models have to be held to the log one by one: the search does not know all that it says."""
+        return not self._is_told and (self._measured is None or not self._measured.keeper.is_quick)
 
     @property
     def is_vast(self) -> bool:
         """True for so many labels in so many dimensions, none of them whole numbers, that a gauge is faster for most points."""
-        cone = None if self._linear is None or self._linear.is_whole else self._linear.cone
+        cone = None if not self._is_told or self.linear.is_whole else self.linear.cone
         return cone is not None and cone.rank > VAST and len(cone.rows) > 20 * cone.rank
 
-    @property
+    @cached_property
     def centre(self) -> Model | None:
         """A model that fits the log, if one is known."""
-        if self._linear is not None:
-            return self._linear.centre
-        assert self._measured is not None
-        for model in self._measured.known[:4]:
-            exact = self._measured.keeper.exactly(model)
-            if self._measured.keeper.kept_exactly(exact):
-                return exact
-        return None
+        if self._is_told:
+            return self.linear.centre
+        found: list[Model] = []
+        if self._measured is not None:
+            found += [self._measured.keeper.exactly(model) for model in self._measured.known[:4]]
+        found += [] if self._linear is None else [self._linear.centre]
+        return next((model for model in found if self._pool.admits(model)), None)
+
+    @property
+    def linear(self) -> LinearProver:
+        """The prover of the facts without lengths, of a log that has such."""
+        assert self._linear is not None
+        return self._linear
 
     @property
     def is_consistent(self) -> bool:
         """True if a model that fits the log is known."""
-        return self._linear is not None or (self._measured is not None and len(self._measured.known) > 0)
+        if self._measured is not None and len(self._measured.known):
+            return True
+        return self.centre is not None
 
     @property
     def pinned_down(self) -> bool:
         """True if the log leaves a single model, up to the tolerance of its answers."""
         prover = self._measured
         if prover is None:
-            return False
+            return self.linear.reduction.size == 1
         if any(1 - step.steepness / step.length < SHARP for step in prover.smooth_steps):
             return True
         models = prover.ties.outer(prover.null.T)
@@ -112,6 +141,7 @@ class LogProver:
         twin._lock = threading.RLock()
         twin._linear = None if self._linear is None else self._linear.fork()
         twin._measured = None if self._measured is None else self._measured.fork()
+        twin._pool = self._pool.fork()
         return twin
 
     def __getstate__(self) -> dict[str, Any]:
@@ -123,10 +153,9 @@ class LogProver:
     @property
     def known(self) -> FloatArray:
         """Models (a, b), rows, that were found so far: rounded, so they have to be held to the log again."""
-        linear = self._linear
-        if linear is None:
-            assert self._measured is not None
+        if self._measured is not None:
             return self._measured.known
+        linear = self.linear
         if linear.cone is None or linear.batch is None:
             return np.zeros((0, linear.rows.shape[1]))
         models = np.vstack([linear.cone.centre[None, :], linear.cone.models(linear.batch.models)])
@@ -138,17 +167,86 @@ class LogProver:
     def codes(self, X: FloatArray, deadline: float | None = None) -> NDArray[np.int8]:
         """A code for every point; OPEN is left to the exact step."""
         with self._lock:
-            return self._codes(X, deadline)
-
-    def _codes(self, X: FloatArray, deadline: float | None) -> NDArray[np.int8]:
-        if self._linear is not None:
-            codes = decide(self._linear, X, deadline)
-            for i in np.flatnonzero(codes == BOUNDARY):
+            if self._measured is None:
+                codes = decide(self.linear, X, deadline)
+            else:
+                codes = self._measured.look(X, deadline)
+                self._by_easing(X, codes, deadline)
+                self._by_program(self._measured, X, codes, deadline)
+            for i in np.flatnonzero((codes == BOUNDARY) | (codes == OPEN)):
                 row = self._own_row(X[i])
-                codes[i] = BOUNDARY if row is None else self.answers[row].label or BOUNDARY
+                codes[i] = codes[i] if row is None else self.answers[row].label or codes[i]
+            if self._is_mixed:
+                self._confirm(X, codes, deadline)
             return codes
+
+    @cached_property
+    def _eased(self) -> Prover | None:
+        """A prover of the same rows under wider terms, if these leave models so little room that floats do not see it.
+
+        Whatever is certain under wider terms is certain.
+        """
         assert self._measured is not None
-        return self._measured.look(X, deadline)
+        is_blind = self._measured.core is None or not len(self._measured.known)
+        blocks = [eased(block, is_blind) for block in self._blocks]
+        if all(new is old for new, old in zip(blocks, self._blocks, strict=True)):
+            return None
+        try:
+            return Prover(blocks, self.answers, self.evidence, is_for_proofs=True)
+        except (NoInterior, np.linalg.LinAlgError):
+            return None
+
+    def _by_easing(self, X: FloatArray, codes: NDArray[np.int8], deadline: float | None) -> None:
+        """Certain where wider terms say so."""
+        left = np.flatnonzero(codes == OPEN)
+        if len(left) and self._eased is not None:
+            said = self._eased.look(X[left], deadline)
+            sure = np.abs(said) == 1
+            codes[left[sure]] = said[sure]
+
+    @staticmethod
+    def _by_program(prover: Prover, X: FloatArray, codes: NDArray[np.int8], deadline: float | None) -> None:
+        """One linear program for each point that the search leaves open; all of them if it sees no inside, else a few."""
+        left = np.flatnonzero(codes == OPEN)
+        for i in left if prover.core is None else left[:FEW]:
+            if codes[i] != OPEN or (deadline is not None and time.monotonic() > deadline):
+                continue
+            for sign in prover.sides(X[i]):
+                proof, model = by_program(prover, X[i], sign)
+                if proof is not None:
+                    codes[i] = sign
+                    break
+                if model is not None:
+                    prover.admit_near(model)
+            prover.by_known(X, codes)
+
+    def _confirm(self, X: FloatArray, codes: NDArray[np.int8], deadline: float | None) -> None:
+        """UNKNOWN only where two models that were held to the whole log disagree, each of them by its definition."""
+        if self._measured is None:
+            codes[codes == UNKNOWN] = OPEN
+        for i in np.flatnonzero(codes == OPEN):
+            if deadline is not None and time.monotonic() > deadline:
+                return
+            if self._pool.disagree(X[i]) is None:
+                for models in self._candidates(X[i], deadline):
+                    self._pool.learn(models)
+            if self._pool.disagree(X[i]) is not None:
+                codes[i] = UNKNOWN
+
+    def _candidates(self, x: FloatArray, deadline: float | None) -> Iterator[Sequence[Model]]:
+        """Models that may disagree about a point: the centre, and those of the linear facts."""
+        if self.centre is not None:
+            yield [self.centre]
+        if self._linear is None:
+            return
+        try:
+            found = settle(self._linear, x, deadline)
+        except OutOfTime:
+            return
+        if found.models is not None:
+            yield found.models
+            if self.centre is not None:
+                yield [mixed(model, self.centre, share) for model in found.models for share in MIXED]
 
     @np.errstate(all="ignore")
     def settle(self, x: FloatArray, code: int | None, deadline: float | None = None) -> Iterator[Settlement]:
@@ -157,14 +255,23 @@ class LogProver:
         Models and sets of rows that other points taught take no part, but for an UNKNOWN that is shown by no others;
         cuts, and which rows are searched, stay. `code`: the verdict, if it is known.
         """
-        if self._linear is not None:
-            row = self._own_row(x)
-            if row is not None:
-                label = self.answers[row].label
-                assert label is not None
-                yield Settlement(label, (Term("side", Fraction(1), row),))
-            yield from self._of_linear(settle(self._linear, x, deadline), self._origin, self._name)
-            return
+        row = self._own_row(x)
+        if row is not None:
+            label = self.answers[row].label
+            assert label is not None
+            yield Settlement(label, (Term("side", Fraction(1), row),))
+        if self._measured is None:
+            yield from self._of_linear(settle(self.linear, x, deadline))
+        else:
+            yield from self._of_measured(x, code, deadline)
+        if self._is_mixed and code in (None, UNKNOWN):
+            with self._lock:
+                self._confirm(x[None, :], np.full(1, OPEN, dtype=np.int8), deadline)
+                models = self._pool.disagree(x)
+            if models is not None:
+                yield Settlement(UNKNOWN, models=models)
+
+    def _of_measured(self, x: FloatArray, code: int | None, deadline: float | None) -> Iterator[Settlement]:
         assert self._measured is not None
         with self._lock:
             prover = self._measured.pristine()
@@ -178,17 +285,21 @@ class LogProver:
                 models = known.models(x)
                 if models is not None:
                     yield Settlement(UNKNOWN, models=models)
+        elif code == BOUNDARY:
+            yield from self._of_linear(settle(self.linear, x, deadline))
 
     def _own_row(self, x: FloatArray) -> int | None:
-        """The row that labels the point itself: it keeps its label, on the plane, too."""
-        return self._own_rows.get((x + 0.0).tobytes())
+        """The row that labels the point itself: it keeps its label, on the plane, too, unless that is a matter of naming."""
+        row = self._own_rows.get((x + 0.0).tobytes())
+        return row if self._assumed in (None, row) else None
 
     @cached_property
     def _own_rows(self) -> dict[bytes, int]:
         return {
             (x + 0.0).tobytes(): int(row)
             for block in self._blocks
-            for x, row in zip(block.points, block.rows, strict=True)
+            for x, row, side in zip(block.points, block.rows, block.sides, strict=True)
+            if side
         }
 
     def _certain(self, prover: Prover, x: FloatArray, code: int) -> Iterator[Settlement]:
@@ -196,73 +307,34 @@ class LogProver:
             terms = by_one_step(step, x, code)
             if terms is not None:
                 yield Settlement(code, tuple(terms))
-        proof = prover.prove(x, code)
-        if proof is not None:
-            for terms in terms_of(prover, self.answers, self.evidence, x, proof):
-                yield Settlement(code, tuple(terms))
+        for asked, find in ((prover, Prover.prove), (self._eased, Prover.prove), (prover, by_program)):
+            shown = None if asked is None else find(asked, x, code)
+            proof = shown[0] if isinstance(shown, tuple) else shown
+            if asked is not None and proof is not None:
+                for terms in terms_of(asked, self.answers, self.evidence, x, proof):
+                    yield Settlement(code, tuple(terms))
         if prover.linear is not None:
-            facts = prover.facts[prover.linear_facts]
-            for found in self._of_linear(settle(prover.linear, x), facts.origin, facts.name):
+            for found in self._of_linear(settle(prover.linear, x)):
                 if found.code == code:
                     yield found
 
-    @staticmethod
-    def _of_linear(found: Settling, origin: IntArray, name: IntArray) -> Iterator[Settlement]:
+    def _of_linear(self, found: Settling) -> Iterator[Settlement]:
         if found.models is not None:
             yield Settlement(UNKNOWN, models=found.models)
         else:
-            terms, reverse = (tuple(_terms(weights or {}, origin, name)) for weights in (found.weights, found.reverse))
-            yield Settlement(found.code, terms, reverse)
+            terms = self._said.terms(found.weights or {}, found.both)
+            yield Settlement(found.code, tuple(terms), tuple(self._said.terms(found.reverse or {})))
 
 
-def linear_facts(blocks: Sequence[Block]) -> tuple[LinearFacts, IntArray, IntArray]:
-    """(the facts of labels and of merely valid answers, their rows in the log, their names)."""
-    points, sides, strict, origin, names = [], [], [], [], []
-    for block in blocks:
-        points.append(block.points)
-        sides.append(block.sides)
-        strict.append(block.sides == NO)
-        origin.append(block.rows)
-        names.append(np.full(len(block.rows), SIDE))
-        if block.answers is not None:
-            points.append(block.answers)
-            sides.append(-block.sides)
-            strict.append(np.zeros(len(block.rows), dtype=bool))
-            origin.append(block.rows)
-            names.append(np.full(len(block.rows), FLIPS))
-    facts = LinearFacts(np.vstack(points), np.concatenate(sides), np.concatenate(strict))
-    return facts, np.concatenate(origin), np.concatenate(names)
-
-
-def _terms(weights: Weights, origin: IntArray, name: IntArray) -> list[Term]:
-    ordered = sorted(weights.items(), key=lambda pair: -pair[1])  # what matters most is read first
-    return [Term(NAMES[int(name[i])], weight, int(origin[i])) for i, weight in ordered]
-
-
-def contradiction_of(blocks: Sequence[Block]) -> list[Term] | None:
-    """Terms that prove that labels and merely valid answers contradict each other, none of whose rows could be left
-    out; None if they
-    do not, or if any model would be 0."""
-    facts, origin, name = linear_facts(blocks)
-    rows = np.arange(len(origin))
-    found = _weights_of(facts, rows)
-    if not found:
-        return None
-    rows = np.isin(origin, origin[list(found)]).nonzero()[0]
-    for row in np.unique(origin[rows]).tolist():
-        fewer = rows[origin[rows] != row]
-        less = _weights_of(facts, fewer) if len(fewer) else None
-        if less:
-            found = less
-            rows = np.isin(origin, origin[list(found)]).nonzero()[0]
-    largest = max(abs(weight) for weight in found.values())
-    return _terms({i: weight / largest for i, weight in found.items()}, origin, name)
-
-
-def _weights_of(facts: LinearFacts, rows: IntArray) -> Weights | None:
-    """The weights of a contradiction among some facts; None if there is none."""
-    try:
-        LinearProver(LinearFacts(facts.points[rows], facts.sides[rows], facts.strict[rows]))
-    except Contradiction as none:
-        return {int(rows[i]): weight for i, weight in none.weights.items()}
-    return None
+def eased(block: Block, is_blind: bool) -> Block:
+    """The same rows under wider terms: a little slack more; where floats see nothing, tolerance, too."""
+    terms = block.terms
+    if not block.is_measured or block.is_loose or terms is None or terms.slack is None:
+        return block
+    if 0 < terms.slack < EASED_SLACK:
+        return replace(block, terms=replace(terms, slack=EASED_SLACK))
+    far = block.lengths[1] + np.asarray(block.norm(block.points))
+    width = EASED_TOLERANCE * float(np.median(far))
+    if is_blind and float(block.tolerance.max()) < width:
+        return replace(block, terms=replace(terms, tolerance=width))
+    return block

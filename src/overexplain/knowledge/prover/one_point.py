@@ -22,13 +22,13 @@ from overexplain.knowledge.prover.reduction import BOUNDARY, SHARES, Model, Weig
 @dataclass(frozen=True)
 class Evidence:
     """What settles a point: weights of facts that add up to ±(x, −1) (on the plane, `reverse` to its negative), or two
-    models, of which
-    one says Yes and the other No."""
+    models, of which one says Yes and the other No. `both`: equalities without which the weights are not strict."""
 
     code: int
     weights: Weights | None = None
     reverse: Weights | None = None
     models: tuple[Model, Model] | None = None
+    both: tuple[int, ...] = ()
 
 
 def decide(prover: LinearProver, X: FloatArray, deadline: float | None = None) -> NDArray[np.int8]:
@@ -154,13 +154,25 @@ class _Point:
 
     def _certain(self, sign: int, weights: Weights) -> Evidence:
         """A point that is held by some weights: certain, unless it is a No by weak facts that some model has all at 0."""
-        facts = self.prover.facts
-        support = np.array([i for i in weights if not facts.equal[i]], dtype=np.int64)
-        if sign == YES or facts.strict[support].any():
+        prover, facts = self.prover, self.prover.facts
+        support = np.array(sorted(weights), dtype=np.int64)
+        if prover.is_weak(sign) or facts.strict[support[~facts.equal[support]]].any():
             return Evidence(sign, weights)
-        found = self.prover.by_weak(support)
-        if isinstance(found, LinearProver):
-            return Evidence(UNKNOWN, models=(found.centre, self.prover.centre))
-        share = min((weights[i] / (-2 * w) for i, w in found.items() if w < 0 and i in weights), default=Fraction(1))
-        mixed = {i: weights.get(i, Fraction(0)) + share * found.get(i, Fraction(0)) for i in {*weights, *found}}
-        return Evidence(NO, {i: w for i, w in mixed.items() if w})
+        found = prover.by_weak(support)
+        if found is None or isinstance(found, LinearProver):
+            zero = [Fraction(0)] * (len(self.target) - 1)
+            touching = (zero, Fraction(0)) if found is None else found.centre
+            if sign == NO:
+                return Evidence(UNKNOWN, models=(touching, prover.centre))
+            # Turned round it has the point on its plane, too, but says No of the one that is taken as Yes.
+            return Evidence(UNKNOWN, models=(prover.centre, ([-v for v in touching[0]], -touching[1])))
+        lent = [
+            weights[i] / (-2 * w) for i, w in found.weights.items() if w < 0 and i in weights and not facts.equal[i]
+        ]
+        share = min(lent, default=Fraction(1))
+        mixed = {
+            i: weights.get(i, Fraction(0)) + share * found.weights.get(i, Fraction(0))
+            for i in {*weights, *found.weights}
+        }
+        both = tuple(i for i in found.both if facts.equal[i])
+        return Evidence(sign, {i: w for i, w in mixed.items() if w}, both=both)

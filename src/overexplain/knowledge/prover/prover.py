@@ -24,12 +24,13 @@ from overexplain.knowledge.enclosures import Evidence
 from overexplain.knowledge.facts import Steepest
 from overexplain.knowledge.prover.batch import HELD
 from overexplain.knowledge.prover.cone import NoInterior, gamma
-from overexplain.knowledge.prover.facts import ENTRY, FLIPS, SIDE, WAY, Block, read
+from overexplain.knowledge.prover.facts import ENTRY, WAY, Block, read
 from overexplain.knowledge.prover.keeper import Keeper, Model
 from overexplain.knowledge.prover.lengths import Equalities, Length, Payer, Source, usable
+from overexplain.knowledge.prover.likely import likely_models
 from overexplain.knowledge.prover.linear import OPEN, LinearProver
 from overexplain.knowledge.prover.pinned import Pinned, pin
-from overexplain.knowledge.prover.reduction import Contradiction, LinearFacts
+from overexplain.knowledge.prover.reduction import BOUNDARY
 from overexplain.knowledge.prover.stage import Asked, Proof, Rooms, Stage
 from overexplain.knowledge.smooth import smooth_codes
 
@@ -41,6 +42,8 @@ WIDER = 1e-3
 RANK = 1e-7
 """Equalities that differ by less than this are one."""
 ATTEMPTS = 14
+FEW_FITTED = 4
+"""Refused models that get another offset, where only rationals can tell."""
 FEW_POINTS = 32
 """Points for which a model through the point itself is looked for."""
 KNOWN = 2048
@@ -54,15 +57,23 @@ SHARES = (0.02, 0.2, 0.5, 0.8, 0.95)
 
 @final
 class Prover:
-    """Decides points for a log with lengths; codes are 1, −1, 0 or OPEN (3). `hint`: models (a, b), rows, that may fit it."""
+    """Decides points for a log with lengths; codes are 1, −1, 0 or OPEN (3). `hint`: models (a, b), rows, that may fit it;
+    `linear`: a prover of what it says without lengths; `is_for_proofs`: no models are looked for."""
 
     def __init__(
-        self, blocks: Sequence[Block], answers: Mapping[int, Answer], evidence: Evidence, hint: FloatArray | None = None
+        self,
+        blocks: Sequence[Block],
+        answers: Mapping[int, Answer],
+        evidence: Evidence,
+        hint: FloatArray | None = None,
+        linear: LinearProver | None = None,
+        *,
+        is_for_proofs: bool = False,
     ) -> None:
-        self.blocks = list(blocks)
+        self.blocks, self.linear, self._is_for_proofs = list(blocks), linear, is_for_proofs
         self.p = blocks[0].points.shape[1]
         self.facts, self.ties, self.norms = read(blocks, self.p)
-        if self.ties.conflict:
+        if self.ties.clash is not None:
             raise NoInterior
         self.keeper = Keeper(blocks, self.ties, answers, evidence)
         self.sources: list[Source] = [Length(norm, k, self.ties, self.p) for k, norm in enumerate(self.norms)]
@@ -72,13 +83,14 @@ class Prover:
         if hint is not None and self.keeper.is_quick:
             self._learn(hint[self.keeper.kept(hint)])
         self._fit()
-        if not len(self.known):
+        if not len(self.known) and not is_for_proofs:
             self._try_steps()
         self._first_known = self.known
 
     # Reading the facts.
 
-    def _fit(self) -> None:
+    def _read_rows(self) -> None:
+        """All facts as rows over the unknowns that are left, equalities as two; then the cuts."""
         facts, ties = self.facts, self.ties
         inequalities, equalities = np.flatnonzero(~facts.equal), np.flatnonzero(facts.equal)
         slabs = np.zeros((len(equalities), facts.left.shape[1]))
@@ -98,20 +110,28 @@ class Prover:
         self._equal = ties.inner(facts.left[equalities])
         self._equal_sizes = ties.sizes(facts.left[equalities])
         self._equalities = equalities
-        thin = self._thin(THIN) & facts.sharp[equalities]
-        self.used, null, back = self._split(np.flatnonzero(thin))
-        self.null, self.back = null, back
-        self.equal = self._chosen(self.used, back)
+        self._sharp = self._thin(THIN) & facts.sharp[equalities]
+        self.used, self.null, self.back = self._split(np.flatnonzero(self._sharp))
+        self.equal = self._chosen(self.used, self.back)
         self.payer = Payer(ties, self.norms, self.p, self.rows, sizes, self.equal, self.base)
+
+    def _fit(self) -> None:
+        self._read_rows()
+        thin, null, n = self._sharp, self.null, len(self._equalities)
         wide = np.flatnonzero(~thin)
         cut = self.base + 2 * n + np.arange(len(self.cuts))
         plain = np.concatenate([np.arange(self.base), self.base + wide, self.base + n + wide, cut]).astype(np.int64)
         missed = self._missed(np.flatnonzero(thin), null)
         force = np.concatenate([self.base + missed, self.base + n + missed]).astype(np.int64)
-        self.core = self._core(plain, force, null)
         self.slab: Stage | None = None
-        if self._tries_centre:
+        self.core = self._core(plain, force, null)
+        if self._tries_centre and self.core is not None:
             self.admit(self.core.centre[None, :])
+
+    @property
+    def centre(self) -> FloatArray:
+        """A model of the unknowns in the middle of the rows; 0 if floats see none."""
+        return np.zeros(self.rows.shape[1]) if self.core is None else self.core.centre
 
     def _thin(self, share: float) -> BoolArray:
         """Slabs thinner than a share of the most that their row can be, in units of its own length."""
@@ -162,7 +182,7 @@ class Prover:
         noise = 1e-14 * np.linalg.norm(np.abs(rows) @ np.abs(null), axis=1)
         return np.asarray(thin[(off > 1e-2 * self.facts.width[self._equalities[thin]]) & (off > noise)])
 
-    def _core(self, plain: IntArray, force: IntArray, null: FloatArray) -> Stage:
+    def _core(self, plain: IntArray, force: IntArray, null: FloatArray) -> Stage | None:
         """What is left of the unknowns by the thin equalities; in slab coordinates if floats see no inside otherwise."""
         B = self.scale[:, None] * null
         for forced in (force, force[:0]) if len(force) else (force,):
@@ -172,8 +192,10 @@ class Prover:
                     return Stage(self.rows, which, B, self.scale, drop=1e-6, force=forced, core=null.shape[1])
             except NoInterior:
                 continue
-        used, null, back = self._split(np.flatnonzero(self._thin(WIDER)))
-        return self._in_slabs(used, null, back)
+        try:
+            return self._in_slabs(*self._split(np.flatnonzero(self._thin(WIDER))))
+        except NoInterior:
+            return None
 
     def _in_slabs(self, used: IntArray, null: FloatArray, back: FloatArray) -> Stage:
         width = self.facts.width[self._equalities[used]]
@@ -191,21 +213,21 @@ class Prover:
         """A copy that learns for itself."""
         twin = object.__new__(Prover)
         twin.__dict__.update(self.__dict__)
-        twin.core = self.core.fork()
+        twin.core = None if self.core is None else self.core.fork()
         twin.slab = None if self.slab is None else self.slab.fork()
-        linear = self.__dict__.get("linear")
-        if linear is not None:
-            twin.__dict__["linear"] = linear.fork()
+        twin.linear = None if self.linear is None else self.linear.fork()
         return twin
 
     # Models.
 
     def admit(self, models: FloatArray) -> BoolArray:
         """True for models of the unknowns that the Keeper admits; they join the known ones."""
+        if self._is_for_proofs:
+            return np.zeros(len(models), dtype=np.bool_)
         found = self.keeper.snap(models)
         kept = self.keeper.kept(found)
         self._learn(found[kept])
-        refused = np.flatnonzero(~kept)
+        refused = np.flatnonzero(~kept)[: None if self.keeper.is_quick else FEW_FITTED]
         if len(refused):
             fitted = self.keeper.fitted(found[refused])
             also = self.keeper.kept(fitted)
@@ -225,19 +247,25 @@ class Prover:
     def _spread(self) -> None:
         """Known models with their planes moved as far as the rows allow, to either side."""
         for place in PLACES:
-            moved = self.keeper.fitted(self.known[-SPREAD:], place)
+            moved = self.keeper.fitted(self.known[-(SPREAD if self.keeper.is_quick else 2) :], place)
             self._learn(moved[self.keeper.kept(moved)])
 
     def _try_steps(self) -> None:
-        """Models that steps of smooth distances show: their direction, and the offset that all rows leave it."""
+        """Models that steps of smooth distances show: their direction, and the offset that all rows leave it; or likely ones."""
         shown = [
             np.append(way, way @ s.explanation)
             for s in self.smooth_steps
             for way in [-s.side * s.norm.gradient(s.step)]
         ]
-        if shown and self.keeper.is_quick:
-            models = self.keeper.fitted(np.array(shown))
+        if shown:
+            every = np.array([model / np.linalg.norm(model[:-1]) for model in shown])
+            models = np.vstack([every.mean(axis=0), every])[: None if self.keeper.is_quick else 3]
+            models = self.keeper.fitted(models)
             self._learn(models[self.keeper.kept(models)])
+        start = self.ties.outer(self.centre[None, :])[0]
+        for model in likely_models(self.blocks, start) if not len(self.known) else ():
+            found = self.keeper.fitted(model[None, :])
+            self._learn(found[self.keeper.kept(found)])
 
     def _try_harder(self, stage: Stage, models: FloatArray) -> int:
         """Models that were refused: moved towards the middle; cuts where a length is too short for them. How many cuts."""
@@ -245,11 +273,33 @@ class Prover:
         middle = stage.centre / np.abs(stage.centre).max()
         for share in SHARES:
             self.admit(some / np.abs(some).max(axis=1, keepdims=True) * (1 - share) + share * middle)
-        whole = self._whole(np.vstack([some, middle[None, :]]))
+        return self._cut(np.vstack([some, middle[None, :]]))
+
+    def _cut(self, models: FloatArray) -> int:
+        """Cuts where a length is too short for a model; how many are new."""
+        whole = self._whole(models)
         new = np.unique(np.vstack([source.broken(whole) for source in self.sources]), axis=0)[:256]
         new = new[~(new[:, None, :] == self.cuts[None]).all(axis=2).any(axis=1)] if len(new) else new
         self.cuts = np.vstack([self.cuts, new])
         return len(new)
+
+    def sides(self, x: FloatArray) -> tuple[int, ...]:
+        """The sides that a point may be on for certain: those of the known models, either if there are none."""
+        said = self.known @ np.append(x, -1.0)
+        return tuple(side for side in (1, -1) if not len(said) or (side * said > 0).any())
+
+    def admit_near(self, model: FloatArray) -> None:
+        """A model of the unknowns, and others between it and the middle."""
+        middle = self.centre / max(float(np.abs(self.centre).max()), 1e-300)
+        own = model / max(float(np.abs(model).max()), 1e-300)
+        self.admit(np.array([(1 - share) * own + share * middle for share in (0.0, 1e-6, 1e-3, *SHARES)]))
+
+    def join(self, models: FloatArray) -> bool:
+        """True if models break facts of a source that are no rows yet: they are now, the last ones."""
+        if not self._cut(models):
+            return False
+        self._read_rows()
+        return True
 
     def _whole(self, models: FloatArray) -> FloatArray:
         """Models of the unknowns as (a, b, t …)."""
@@ -265,16 +315,16 @@ class Prover:
         if self.pinned is not None:
             left = np.flatnonzero(codes == OPEN)
             codes[left] = self.pinned.codes(X[left])
-        asked = Asked(X, self.ties, self.core.centre)
+        asked = Asked(X, self.ties, self.centre)
         self._rooms(asked, codes, "core", deadline)
         if (codes == OPEN).any() and self.linear is not None:
             left = np.flatnonzero(codes == OPEN)
             said = self.linear.look(X[left])
-            sure = np.abs(said) == 1
+            sure = (np.abs(said) == 1) | (said == BOUNDARY)
             codes[left[sure]] = said[sure]
         if (codes == OPEN).any() and len(self.used):
             self._rooms(asked, codes, "slab", deadline)
-        if (codes == OPEN).any() and self.keeper.is_quick:
+        if (codes == OPEN).any() and len(self.known):
             self._spread()
             self._by_known(asked, codes)
         for i in np.flatnonzero(codes == OPEN)[:FEW_POINTS]:
@@ -296,31 +346,11 @@ class Prover:
         found = [
             block.steepest(k)
             for block in self.blocks
-            if block.is_measured and block.slack == 0.0 and block.norm.is_smooth
+            if block.is_optimal and block.norm.is_smooth
             for k in np.argsort(block.tolerance / np.maximum(block.lengths[0], 1e-300))[:SMOOTH]
         ]
         found = [step for step in found if step.steepness > 0]
         return sorted(found, key=lambda step: 1 - step.steepness / step.length)[:SMOOTH]
-
-    @cached_property
-    def linear(self) -> LinearProver | None:
-        """A prover for the facts that have no length in them, if there are any beside explanations."""
-        facts = self.facts
-        free = np.flatnonzero(
-            (facts.left[:, self.p + 1 :] == 0).all(axis=1)
-            & (np.abs(facts.left[:, self.p]) == 1)
-            & ~facts.equal
-            & ((facts.name == SIDE) | (facts.name == FLIPS))
-        )
-        if not len(free):
-            return None
-        sides = -facts.left[free, self.p]
-        points = facts.left[free, : self.p] * sides[:, None]
-        self.linear_facts = free
-        try:
-            return LinearProver(LinearFacts(points, sides.astype(np.int64), facts.strict[free]))
-        except Contradiction:
-            return None
 
     @cached_property
     def pinned(self) -> Pinned | None:
@@ -329,8 +359,11 @@ class Prover:
 
     # The search.
 
-    def _by_known(self, asked: Asked, codes: NDArray[np.int8]) -> None:
+    def by_known(self, X: FloatArray, codes: NDArray[np.int8]) -> None:
         """UNKNOWN where two admitted models disagree."""
+        self._by_known(Asked(X, self.ties, self.centre), codes)
+
+    def _by_known(self, asked: Asked, codes: NDArray[np.int8]) -> None:
         todo = np.flatnonzero(codes == OPEN)
         if not len(self.known) or not len(todo):
             return
@@ -346,6 +379,8 @@ class Prover:
         if not len(todo):
             return
         stage = self._stage(name)
+        if stage is None:
+            return
         rooms = self._new_rooms(asked, stage, name)
         for attempt in range(ATTEMPTS):
             payer = self.payer.payers[attempt % len(self.payer.payers)]
@@ -360,8 +395,10 @@ class Prover:
                 return
             if cuts and attempt < ATTEMPTS - 2:
                 self._refit()
-                asked.side_with(self.core.centre)
+                asked.side_with(self.centre)
                 stage = self._stage(name)
+                if stage is None:
+                    return
                 rooms = self._new_rooms(asked, stage, name)
             else:
                 todo = rooms.narrow(todo, held, beta)
@@ -404,13 +441,15 @@ class Prover:
         try:
             self.__dict__.pop("pinned", None)
             self._fit()
+            if self.core is None:
+                raise NoInterior
         except NoInterior:
             cuts = before["cuts"][: len(before["rows"]) - before["base"] - 2 * len(before["_equalities"])]
             self.__dict__.clear()
             self.__dict__.update(before, cuts=cuts)
 
-    def _stage(self, name: str) -> Stage:
-        if name == "core":
+    def _stage(self, name: str) -> Stage | None:
+        if name == "core" or self.core is None:
             return self.core
         if self.slab is None:
             try:
@@ -425,6 +464,8 @@ class Prover:
         q = np.concatenate([x, [-1.0], np.zeros(len(self.norms))])[None, :]
         row = self.ties.inner(q)[0] * self.scale
         stage = self.core
+        if stage is None or self._is_for_proofs:
+            return
         inner = row @ (stage.B / self.scale[:, None])
         size = float(np.linalg.norm(inner))
         if not size > 0 or stage.B.shape[1] < 2:
@@ -449,9 +490,11 @@ class Prover:
 
     def prove(self, x: FloatArray, code: int) -> Proof | None:
         """Weights that prove a certain verdict; None if the search does not find them again."""
-        asked = Asked(x[None, :], self.ties, self.core.centre)
+        asked = Asked(x[None, :], self.ties, self.centre)
         for name in ("core", "slab") if len(self.used) else ("core",):
             stage = self._stage(name)
+            if stage is None:
+                return None
             rooms = self._new_rooms(asked, stage, name)
             asked.sign[0] = code
             todo = np.zeros(1, dtype=np.int64)

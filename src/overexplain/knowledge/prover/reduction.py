@@ -16,6 +16,7 @@ from flint import fmpz_mat
 
 from overexplain.geometry.arrays import BoolArray, FloatArray, IntArray
 from overexplain.knowledge.exact import combine
+from overexplain.knowledge.prover.coding import NARROW, Coding
 from overexplain.knowledge.prover.rationals import in_whole_numbers, null_basis
 
 EXACT = 2.0**45
@@ -30,30 +31,84 @@ Model = tuple[list[Fraction], Fraction]
 
 
 class Contradiction(Exception):
-    """No model keeps the facts: Σ weight·fact = 0 with a strict one among them, or with facts that (with the given
-    equalities) only 0 keeps. Weights of equalities may have any sign.
+    """No model keeps the facts: Σ weight·fact = 0 with a strict one among them, or with facts that, together with the
+    equalities `both`, only a = 0 keeps. Weights of equalities may have any sign.
 
     Without equalities, given or found, no proper part of the rows contradicts itself.
     """
 
-    def __init__(self, weights: Weights) -> None:
+    def __init__(self, weights: Weights, both: Sequence[int] = ()) -> None:
         super().__init__(f"{len(weights)} facts contradict each other")
-        self.weights = weights
+        self.weights, self.both = weights, tuple(both)
 
 
 @final
 class LinearFacts:
-    """points (n, p), sides (n,) ±1; `strict` and `equal` (n,)."""
+    """Facts about (a, b): side·(a·x − b) for points (n, p) and sides (n,) ±1, then `forms`, each v·a + c·b; ≥ 0, all of
+    them > 0 or = 0 where `strict` and `equal` (of both kinds) say so.
 
-    def __init__(self, points: FloatArray, sides: IntArray, strict: BoolArray, equal: BoolArray | None = None) -> None:
-        self.points, self.sides, self.strict = points, sides, strict
-        self.equal: BoolArray = np.zeros(len(points), dtype=bool) if equal is None else equal
+    swapped    True if models may be turned round: a Yes has to be strict, too
+    constants  True if a = 0 is a model
+    """
+
+    def __init__(
+        self,
+        points: FloatArray,
+        sides: IntArray,
+        strict: BoolArray,
+        equal: BoolArray | None = None,
+        forms: Sequence[Sequence[Fraction]] = (),
+        *,
+        swapped: bool = False,
+        constants: bool = False,
+        coding: Coding | None = None,
+    ) -> None:
+        self.points, self.sides, self.strict, self.forms = points, sides, strict, forms
+        self.equal: BoolArray = np.zeros(len(strict), dtype=bool) if equal is None else equal
+        self.swapped, self.constants = swapped, constants
+        assert len(strict) == len(self.equal) == len(points) + len(forms)
+        self.coding = Coding(points) if coding is None else coding
+        """Columns as whole numbers."""
 
     def with_equal(self, rows: Iterable[int]) -> LinearFacts:
         """The same with some more facts as equalities."""
         equal = self.equal.copy()
         equal[list(rows)] = True
-        return LinearFacts(self.points, self.sides, self.strict, equal)
+        return self._with(slice(None), equal)
+
+    def only(self, rows: IntArray) -> LinearFacts:
+        """Some of the facts, in order."""
+        return self._with(rows, self.equal[rows])
+
+    def _with(self, rows: IntArray | slice, equal: BoolArray) -> LinearFacts:
+        every = np.arange(len(self.strict))[rows]
+        at, formed = every[every < len(self.points)], every[every >= len(self.points)] - len(self.points)
+        forms = [self.forms[i] for i in formed]
+        coding = self.coding if isinstance(rows, slice) else None
+        return LinearFacts(
+            self.points[at], self.sides[at], self.strict[every], equal, forms,
+            swapped=self.swapped, constants=self.constants, coding=coding,
+        )  # fmt: skip
+
+    @cached_property
+    def coded_forms(self) -> list[list[Fraction]]:
+        """The forms in the units of the coding."""
+        return [self.coding.form(form) for form in self.forms]
+
+    @cached_property
+    def rows(self) -> FloatArray:
+        """All facts in the units of the coding; forms are rounded if their entries are long."""
+        coded = self.sides.astype(np.float64)[:, None] * np.hstack([self.coding.rows, -np.ones((len(self.points), 1))])
+        if not self.forms:
+            return np.asarray(coded)
+        return np.vstack([coded, [[_as_float(v) for v in form] for form in self.coded_forms]])
+
+    @cached_property
+    def is_whole(self) -> bool:
+        """True if all facts are in short whole numbers."""
+        return self.coding.is_whole and all(
+            v.denominator == 1 and abs(v) < NARROW for form in self.coded_forms for v in form
+        )
 
 
 @final
@@ -63,11 +118,25 @@ class Reduction:
     is_whole     True if rows and basis are whole numbers that float64 multiplies without rounding
     """
 
-    def __init__(self, rows: FloatArray, facts: LinearFacts, is_whole: bool) -> None:
-        self.rows, self.facts, self._is_coded, self.is_whole = rows, facts, is_whole, is_whole
+    def __init__(self, facts: LinearFacts) -> None:
+        self.rows, self.facts, self.is_whole = facts.rows, facts, facts.is_whole
         self.relations: list[Weights] = []
         self.exact_basis: list[list[int]] | None = None
         self._basis: FloatArray | None = None
+
+    @property
+    def is_flat(self) -> bool:
+        """True if the equalities leave no model, or none but constants."""
+        return not self.size or (
+            self.exact_basis is not None
+            and not self.facts.constants
+            and not any(any(vector[:-1]) for vector in self.exact_basis)
+        )
+
+    @property
+    def given(self) -> list[int]:
+        """Given equalities that span them all."""
+        return [i for i in self._independent_equalities if self.facts.equal[i]]
 
     @property
     def size(self) -> int:
@@ -107,7 +176,7 @@ class Reduction:
             .T
         )
         size = np.abs(self._basis).sum(axis=0).max(initial=0.0)
-        self.is_whole = self._is_coded and bool(np.abs(self.rows).max() * size < EXACT)
+        self.is_whole = self.facts.is_whole and bool(np.abs(self.rows).max() * size < EXACT)
 
     def without_zeros(self, live: IntArray) -> IntArray:
         """The rows that are not 0 where the equalities hold; a strict one that is contradicts them."""
@@ -133,7 +202,11 @@ class Reduction:
         return {int(i): Fraction(abs(v)) for i, v in zip(rows, values, strict=True)}
 
     def exact_rows(self, which: Sequence[int] | IntArray) -> list[list[Fraction]]:
-        return [[Fraction(v) for v in row] for row in self.rows[which].tolist()]
+        count, forms = len(self.facts.points), self.facts.coded_forms if self.facts.forms else []
+        return [
+            [Fraction(v) for v in row] if i < count else forms[i - count]
+            for i, row in zip(np.asarray(which).tolist(), self.rows[which].tolist(), strict=True)
+        ]
 
     def all_relations(self) -> Weights:
         """The weights of all relations together: the facts in them, and the given equalities, are 0 for every model."""
@@ -212,7 +285,7 @@ def dot(u: Sequence[Fraction], v: Sequence[Fraction | int]) -> Fraction:
     return sum((a * b for a, b in zip(u, v, strict=True) if a and b), Fraction(0))
 
 
-def _as_float(value: int) -> float:
+def _as_float(value: int | Fraction) -> float:
     try:
         return float(value)
     except OverflowError:

@@ -31,10 +31,13 @@ REPAIRS = 3
 
 
 def terms_of(
-    prover: Prover, answers: Mapping[int, Answer], evidence: Evidence, x: FloatArray, proof: Proof
+    prover: Prover, answers: Mapping[int, Answer], evidence: Evidence, x: FloatArray | None, proof: Proof
 ) -> Iterator[list[Term]]:
-    """Lists of terms, one for each length that may pay for what is left over: the checker says which of them is a proof."""
-    short = shortened(prover, x, proof)
+    """Lists of terms, one for each length that may pay for what is left over: the checker says which of them is a proof.
+
+    Without a point they are those of a contradiction.
+    """
+    short = proof if x is None else shortened(prover, x, proof)
     for payer in prover.payer.payers:
         yield _Writer(prover, answers, evidence, x, short).terms(payer)
 
@@ -52,9 +55,11 @@ def shortened(prover: Prover, x: FloatArray, proof: Proof) -> Proof:
     kept[order[np.cumsum(costs[order]) < 0.8 * proof.beta]] = False
     rows, weights = proof.rows[kept[: len(proof.rows)]], proof.weights[kept[: len(proof.rows)]]
     omega = np.where(kept[len(proof.rows) :], proof.omega, 0.0)
-    asked = Asked(x[None, :], prover.ties, proof.sign * prover.core.centre)
+    if not len(rows):
+        return proof
+    asked = Asked(x[None, :], prover.ties, proof.sign * prover.centre)
     beta = prover.payer.beta(proof.sign * asked.inner, asked.sizes, rows[None, :], weights[None, :], omega[None, :])
-    return Proof(proof.sign, rows, weights, omega, float(beta[0])) if len(rows) and beta[0] > 0 else proof
+    return Proof(proof.sign, rows, weights, omega, float(beta[0])) if beta[0] > 0 else proof
 
 
 def by_one_step(step: Steepest, x: FloatArray, sign: int) -> list[Term] | None:
@@ -77,10 +82,12 @@ class _Writer:
     """The terms of one proof."""
 
     def __init__(
-        self, prover: Prover, answers: Mapping[int, Answer], evidence: Evidence, x: FloatArray, proof: Proof
+        self, prover: Prover, answers: Mapping[int, Answer], evidence: Evidence, x: FloatArray | None, proof: Proof
     ) -> None:
         self.prover, self.answers, self.evidence = prover, answers, evidence
-        self.claim = [*(proof.sign * Fraction(v) for v in x.tolist()), Fraction(-proof.sign)]
+        self.claim = [ZERO] * (prover.p + 1)
+        if x is not None:
+            self.claim = [*(proof.sign * Fraction(v) for v in x.tolist()), Fraction(-proof.sign)]
         self.weights: dict[Key, Fraction] = {}
         self.vectors = [[ZERO] * prover.p for _ in prover.norms]
         self._lefts: dict[Key, Sequence[Fraction]] = {}
