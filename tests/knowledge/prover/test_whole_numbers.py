@@ -10,7 +10,9 @@ from exact_lp import is_held, weights_of
 from overexplain.knowledge.prover import batch as batches
 from overexplain.knowledge.prover import projection
 from overexplain.knowledge.prover.batch import HELD, UNKNOWN, Batch
+from overexplain.knowledge.prover.coding import powers_of
 from overexplain.knowledge.prover.cone import NoInterior, RoundCone
+from overexplain.knowledge.prover.rationals import combine_floats
 from prover_logs import seeds
 
 
@@ -109,3 +111,24 @@ def test_compiled_searches_say_the_same() -> None:
             counts[code] += int((codes[0] == code).sum())
     assert min(counts.values()) > 20
     assert batches.WORTH_CALLING < batches.WORTH_COMPILING
+
+
+def test_rows_of_floats_are_combined_exactly() -> None:
+    rng = np.random.default_rng(8)
+    for size, width, spread in ((3, 3, 1), (4, 4, 400), (2, 5, 600), (1, 4, 900), (4, 4, 1000)):
+        rows = np.ldexp(rng.standard_normal((size, width)), rng.integers(-spread, spread, (size, width)))
+        rows[0, 0] = 0.0
+        exact = [[Fraction(v) for v in row] for row in rows.tolist()]
+        weights = [Fraction(int(w), 7) for w in rng.integers(-9, 9, size)]
+        target = [sum((w * row[j] for w, row in zip(weights, exact, strict=True)), Fraction(0)) for j in range(width)]
+        with np.errstate(all="ignore"):
+            assert combine_floats(rows, target) == weights
+            if size < width:
+                assert combine_floats(rows, [target[0], target[1] + 1, *target[2:]]) is None
+            else:
+                assert combine_floats(rows[[0, 0, *range(2, size)]], target) is None
+
+
+def test_powers_of_columns() -> None:
+    X = np.array([[0.75, 12.0, 0.0, 2.0**-1074], [0.5, -20.0, 0.0, 2.0**1000]])
+    assert powers_of(X).tolist() == [-2, 2, 0, -1074]

@@ -21,6 +21,8 @@ NARROW = 2**30
 WIDE = 2**40
 """Queries may be this far out, or have a common denominator up to this."""
 LARGEST = 2.0**60
+NEVER = 2**20
+"""More than any exponent."""
 
 
 @final
@@ -32,7 +34,7 @@ class Coding:
     def __init__(self, X: FloatArray) -> None:
         n, p = X.shape
         self.base, self.unit = np.zeros(p, dtype=np.int64), np.ones(p, dtype=np.int64)
-        self.power = np.array([_power(X[:, j]) for j in range(p)], dtype=np.int64)
+        self.power = powers_of(X)
         self.narrow = np.ones(p, dtype=bool)
         self.rows = np.array(X, dtype=np.float64)
         for j in range(p):
@@ -80,17 +82,13 @@ class Coding:
 
     def exact(self, x: FloatArray) -> list[Fraction]:
         """The entries of a point in the units of `rows`, without rounding."""
-        return [
-            (Fraction(v) / Fraction(2) ** k - b) / u if narrow else Fraction(v)
-            for v, k, b, u, narrow in zip(
-                x.tolist(),
-                self.power.tolist(),
-                self.base.tolist(),
-                self.unit.tolist(),
-                self.narrow.tolist(),
-                strict=True,
-            )
-        ]
+        entries = [Fraction(v) for v in x.tolist()]
+        for j in np.flatnonzero(self.narrow).tolist():
+            power, base, unit = int(self.power[j]), int(self.base[j]), int(self.unit[j])
+            above, below = entries[j].as_integer_ratio()
+            above, below = (above, below << power) if power > 0 else (above << -power, below)
+            entries[j] = Fraction(above - base * below, below * unit)
+        return entries
 
     def model(self, z: Sequence[Fraction]) -> tuple[list[Fraction], Fraction]:
         """A model of coded rows as (a, b) of the points themselves: a·x − b is the same."""
@@ -115,12 +113,10 @@ def _as_float(value: Fraction) -> float:
         return float("inf")  # nothing is found for it: rationals decide
 
 
-def _power(column: FloatArray) -> int:
-    """The largest k such that all values are whole multiples of 2^k."""
-    values = column[column != 0]
-    if not len(values):
-        return 0
-    mantissa, exponent = np.frexp(np.abs(values))
+def powers_of(X: FloatArray) -> IntArray:
+    """For each column the largest k such that all values are whole multiples of 2^k; 0 if all are 0."""
+    mantissa, exponent = np.frexp(np.abs(X))
     whole = np.ldexp(mantissa, 53).astype(np.int64)
     trailing: IntArray = np.frexp((whole & -whole).astype(np.float64))[1] - 1
-    return int((exponent - 53 + trailing).min())
+    least = np.where(X != 0, exponent - 53 + trailing, NEVER).min(axis=0, initial=NEVER)
+    return np.asarray(np.where(least == NEVER, 0, least), dtype=np.int64)

@@ -31,7 +31,7 @@ from overexplain.knowledge.prover.ball import Ball
 from overexplain.knowledge.prover.batch import COMPILED, HELD, PIECE, UNKNOWN, Batch, Found
 from overexplain.knowledge.prover.coding import Coding
 from overexplain.knowledge.prover.cone import NoInterior, RoundCone, gamma
-from overexplain.knowledge.prover.rationals import combine_whole, in_whole_numbers, interior
+from overexplain.knowledge.prover.rationals import combine_floats, combine_whole, in_whole_numbers, interior
 from overexplain.knowledge.prover.reduction import (
     BOUNDARY,
     SHARES,
@@ -419,7 +419,7 @@ class LinearProver:
         """Weights of the support, and of equalities, that add up to the target; None if one of the support were below 0, or
         there are none."""
         weights = self._solve(support, target)
-        if weights is None or min(weights, default=Fraction(0)) < 0:
+        if weights is None or any(w.numerator < 0 for w in weights):
             return None
         found = {int(i): w for i, w in zip(support, weights, strict=True) if w}
         return self.reduction.over_equalities(found, target)
@@ -430,6 +430,8 @@ class LinearProver:
         if self.is_whole and self.reduction.exact_basis is None:
             rows = self.rows[support].astype(np.int64).tolist()
             return combine_whole(rows, target)
+        if self.reduction.exact_basis is None:
+            return combine_floats(self.rows[support], target)
         columns = [self.reduction.reduced(row) for row in self.reduction.exact_rows(support)]
         return combine(columns, self.reduction.reduced(target))
 

@@ -23,7 +23,7 @@ from overexplain.knowledge.prover.one_point import Evidence as Settling
 from overexplain.knowledge.prover.one_point import decide, settle
 from overexplain.knowledge.prover.prover import UNKNOWN, Prover
 from overexplain.knowledge.prover.reduction import BOUNDARY, Contradiction, LinearFacts, Model, Weights
-from overexplain.knowledge.prover.written import by_one_step, terms_of
+from overexplain.knowledge.prover.written import by_one_step, roughly, terms_of
 
 __all__ = ["Contradiction", "LogProver", "NoInterior"]
 
@@ -235,7 +235,7 @@ def linear_facts(blocks: Sequence[Block]) -> tuple[LinearFacts, IntArray, IntArr
 
 
 def _terms(weights: Weights, origin: IntArray, name: IntArray) -> list[Term]:
-    ordered = sorted(weights.items(), key=lambda pair: -pair[1])  # what matters most is read first
+    ordered = sorted(weights.items(), key=lambda pair: -roughly(pair[1]))  # what matters most is read first
     return [Term(NAMES[int(name[i])], weight, int(origin[i])) for i, weight in ordered]
 
 
