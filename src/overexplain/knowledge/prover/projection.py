@@ -160,7 +160,7 @@ def project(A, columns, depth0, z0, c, height, rows, dual, which, weights, aim, 
             few = few[:0]
         j = -1
         if len(few):  # those that were good last time
-            gains = np.where(taken[few] == np.float32(0), A[few] @ rest, -1.0)
+            gains = np.where(taken[few] == np.float32(0), A[few] @ rest, -np.inf)
             m = gains.argmax()
             if gains[m] > bar:
                 j = int(few[m])
