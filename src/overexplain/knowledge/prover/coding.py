@@ -21,6 +21,8 @@ NARROW = 2**30
 WIDE = 2**40
 """Queries may be this far out, or have a common denominator up to this."""
 LARGEST = 2.0**60
+BLOCK = 1024
+"""Points that are coded at a time."""
 NEVER = 2**20
 """More than any exponent."""
 
@@ -32,24 +34,16 @@ class Coding:
     """
 
     def __init__(self, X: FloatArray) -> None:
-        n, p = X.shape
-        self.base, self.unit = np.zeros(p, dtype=np.int64), np.ones(p, dtype=np.int64)
         self.power = powers_of(X)
-        self.narrow = np.ones(p, dtype=bool)
-        self.rows = np.array(X, dtype=np.float64)
-        for j in range(p):
-            scaled = np.ldexp(X[:, j], -self.power[j])
-            if not np.abs(scaled).max(initial=0.0) < LARGEST:
-                self.narrow[j] = False
-                continue
-            whole = scaled.astype(np.int64)
-            base = np.sort(whole)[n // 2]
-            unit = int(np.gcd.reduce(whole - base)) or 1
-            codes = (whole - base) // unit
-            if np.abs(codes).max(initial=0) >= NARROW:
-                self.narrow[j] = False
-                continue
-            self.base[j], self.unit[j], self.rows[:, j] = base, unit, codes
+        scaled = np.ldexp(X, -self.power)
+        fits = np.abs(scaled).max(axis=0, initial=0.0) < LARGEST
+        whole = np.where(fits, scaled, 0.0).astype(np.int64)
+        base = np.partition(whole, len(X) // 2, axis=0)[len(X) // 2]
+        unit = np.maximum(np.gcd.reduce(whole - base, axis=0), 1)
+        codes = (whole - base) // unit
+        self.narrow: BoolArray = fits & (np.abs(codes).max(axis=0, initial=0) < NARROW)
+        self.base, self.unit = np.where(self.narrow, base, 0), np.where(self.narrow, unit, 1)
+        self.rows: FloatArray = np.where(self.narrow, codes, X)
 
     @property
     def is_whole(self) -> bool:
@@ -58,6 +52,9 @@ class Coding:
 
     def queries(self, X: FloatArray) -> tuple[FloatArray, BoolArray]:
         """(rows (k, −1) of points, which of them are without rounding). Some are multiplied by a common denominator first."""
+        if len(X) > BLOCK:  # a few at a time: they stay in the cache
+            parts = [self.queries(X[i : i + BLOCK]) for i in range(0, len(X), BLOCK)]
+            return np.vstack([rows for rows, _ in parts]), np.concatenate([exact for _, exact in parts])
         out = np.empty((len(X), X.shape[1] + 1))
         out[:, -1] = -1.0
         out[:, :-1] = X

@@ -242,7 +242,8 @@ class LinearProver:
     def _is_screened(self) -> bool:
         """True if points can go through the box as they are: columns as they are, a strict fact for every No, loops compiled."""
         is_plain = not self.coding.narrow.any() and self.reduction.exact_basis is None
-        return self._box is not None and is_plain and self._is_strict and COMPILED in sys.modules
+        is_useful = self._box is not None and self._box.is_worth_asking
+        return is_useful and is_plain and self._is_strict and COMPILED in sys.modules
 
     def _look(self, X: FloatArray) -> NDArray[np.int8]:
         codes = np.full(len(X), OPEN, dtype=np.int8)
@@ -258,12 +259,13 @@ class LinearProver:
 
     def _by_box(self, asked: _Asked, codes: NDArray[np.int8]) -> None:
         """Certain where the box says so. A rank below D, or No by weak facts alone, takes a closer look."""
-        if self._box is None or self.cone is None:
+        if self._box is None or self.cone is None or not self._box.is_worth_asking:
             return
         todo = np.flatnonzero((codes == OPEN) & ((asked.sign > 0) | self._is_strict))
         C = (asked.inner[todo] * asked.sign[todo, None]) @ self.cone.map
         length = np.maximum(np.linalg.norm(C, axis=1), 1e-300)
         held = self._box.holds(C / length[:, None], asked.rounding(todo, length))
+        self._box.tally(held)
         codes[todo[held]] = asked.sign[todo[held]]
 
     @cached_property
@@ -286,7 +288,7 @@ class LinearProver:
     def _key(self) -> FloatArray:
         """Points are sorted by the columns that have few values, then by how far they are from the centre's plane."""
         assert self.cone is not None
-        kinds = np.array([len(np.unique(np.abs(column))) for column in self._inner.T])
+        kinds = 1 + (np.diff(np.sort(np.abs(self._inner), axis=0), axis=0) != 0).sum(axis=0)
         rough = np.random.default_rng(0).standard_normal(len(kinds)) * 1e3 * (kinds <= 8)
         key: FloatArray = rough + self.cone.centre / np.abs(self._inner @ self.cone.centre).mean()
         return key
