@@ -52,13 +52,15 @@ class Coding:
 
     def queries(self, X: FloatArray) -> tuple[FloatArray, BoolArray]:
         """(rows (k, −1) of points, which of them are without rounding). Some are multiplied by a common denominator first."""
-        if len(X) > BLOCK:  # a few at a time: they stay in the cache
+        if len(X) > BLOCK and self.narrow.any():  # a few at a time: they stay in the cache
             parts = [self.queries(X[i : i + BLOCK]) for i in range(0, len(X), BLOCK)]
             return np.vstack([rows for rows, _ in parts]), np.concatenate([exact for _, exact in parts])
         out = np.empty((len(X), X.shape[1] + 1))
         out[:, -1] = -1.0
         out[:, :-1] = X
         narrow = np.flatnonzero(self.narrow)
+        if not len(narrow):
+            return out, np.zeros(len(X), dtype=bool)
         scaled = np.ldexp(X[:, narrow], -self.power[narrow])
         fits = (np.abs(scaled) < LARGEST) & (scaled == np.rint(scaled))
         fits &= np.ldexp(scaled, self.power[narrow]) == X[:, narrow]  # not so if it underflowed

@@ -259,8 +259,8 @@ class LinearProver:
 
     def _by_box(self, asked: _Asked, codes: NDArray[np.int8]) -> None:
         """Certain where the box says so. A rank below D, or No by weak facts alone, takes a closer look."""
-        if self._box is None or self.cone is None or not self._box.is_worth_asking:
-            return
+        if self._box is None or self.cone is None or self._is_screened() or not self._box.is_worth_asking:
+            return  # a screen is the same box
         todo = np.flatnonzero((codes == OPEN) & ((asked.sign > 0) | self._is_strict))
         C = (asked.inner[todo] * asked.sign[todo, None]) @ self.cone.map
         length = np.maximum(np.linalg.norm(C, axis=1), 1e-300)
