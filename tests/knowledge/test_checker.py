@@ -16,21 +16,45 @@ from overexplain.knowledge import branches, checker, enclosures, levels, promise
 from overexplain.knowledge.checker import (
     PRIME,
     Answer,
+    Fact,
     Lemma,
     Term,
     _has_full_rank,
+    _sums,
     check_certificate,
     check_witness,
     fact_of,
 )
 from overexplain.knowledge.evidence import Finder
 from overexplain.knowledge.exact import null_space
+from overexplain.knowledge.promises import Scaled
 from provers import exact, float_proof
 from strategies import make_norm
 
 
 def labelled(rows: list[tuple[list[float], int]]) -> dict[int, Answer]:
     return {i: Answer(exact(x), y) for i, (x, y) in enumerate(rows)}
+
+
+def test_sums_over_one_denominator_are_the_sums_entry_by_entry(monkeypatch: pytest.MonkeyPatch) -> None:
+    draw = random.Random(3)
+    numbers = lambda count: [F(draw.randint(-9, 9), draw.choice([1, 3, 8, 2**60])) for _ in range(count)]  # noqa: E731
+    for terms in (0, 1, 5):
+        facts = [Fact(numbers(4) if k % 2 else Scaled((3, -1, 0, 2**70), 2**30)) for k in range(terms)]
+        weights = [abs(v) for v in numbers(terms)]
+        wanted = [sum((w * f.left[i] for w, f in zip(weights, facts, strict=True)), F(0)) for i in range(4)]
+        assert [F(*found) for found in _sums(weights, facts, 4)] == wanted
+        with monkeypatch.context() as patched:
+            patched.setattr(checker, "LARGEST_BITS", 0)  # numbers so long that they are added up one entry at a time
+            assert [F(*found) for found in _sums(weights, facts, 4)] == wanted
+
+
+def test_a_left_side_over_one_denominator_is_a_sequence_of_fractions() -> None:
+    left = Scaled((4, -1, 0), 2)
+    assert left == [2, F(-1, 2), 0]
+    assert [2, F(-1, 2), 0] == left
+    assert left != [2, F(-1, 2)]
+    assert (len(left), left[-2], left[:2]) == (3, F(-1, 2), [2, F(-1, 2)])
 
 
 # Labels alone: the paper's theorem on factual regions.

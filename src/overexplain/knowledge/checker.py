@@ -44,6 +44,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from math import lcm
+from operator import mul
 from typing import Any, NamedTuple
 
 from overexplain.errors import CertificateInvalid
@@ -62,22 +64,26 @@ from overexplain.knowledge.enclosures import (
 from overexplain.knowledge.promises import (
     BOUNDARY,
     FLOAT64_ANSWER,
+    LARGEST_BITS,
     NO,
     YES,
     Answer,
     Fact,
     Promise,
     Right,
+    Scaled,
     Term,
     allows_constants,
     as_evidence,
     assumption,
     fits,
+    form,
     is_secret,
     promise,
     refuse_inexact,
     refuse_unwieldy,
     rights,
+    whole,
 )
 from overexplain.knowledge.witnesses import check_witness
 
@@ -224,9 +230,8 @@ class _Book:
         if not answer.is_used or answer.slack != 0:
             return None
         if term.fact == "plane" and answer.is_on_plane:
-            numbers, image = promise(answer, self.evidence), answer.explanation or ()
-            left = [*_turned(image, term.sign), Fraction(-term.sign)]
-            return Fact(left, rights((answer.distance, -numbers.tolerance)))
+            numbers = promise(answer, self.evidence)
+            return Fact(form(answer.whole_explanation, term.sign), rights((answer.distance, -numbers.tolerance)))
         if answer.is_confined:
             return None
         if term.fact == "ray" and answer.distance is not None and answer.tolerance == 0 and term.vector is not None:
@@ -238,7 +243,7 @@ class _Book:
     def _sided(self, term: Term, answer: Answer, y: int) -> Fact | None:
         """The facts that need the label y of the row."""
         numbers, distance = promise(answer, self.evidence), answer.distance if answer.is_used else None
-        own = [*_turned(answer.point, y), Fraction(-y)]
+        own = form(answer.whole, y)
         if term.fact == "side":
             margin = numbers.margin if answer.is_plain else ZERO
             return Fact(own, rights((distance, margin)), (y < 0 and margin == 0) or answer.is_strict)
@@ -247,7 +252,8 @@ class _Book:
         assert answer.explanation is not None
         is_exact = answer.slack == 0
         if term.fact == "steepest" and is_exact and numbers.steepness > 0:
-            return Fact([*(-y * v for v in answer.step), ZERO], rights((distance, numbers.steepness)))
+            step, below = answer.whole_step
+            return Fact(Scaled((*(-y * v for v in step), 0), below), rights((distance, numbers.steepness)))
         if term.fact == "entry" and is_exact and distance is not None and not answer.is_confined:
             return self._entry(term, answer, y, numbers)
         if term.fact == "flips" and (answer.is_confined or (answer.is_plain and not is_exact)):
@@ -282,11 +288,6 @@ class _Book:
             right = weight
         left = [sign if i == term.index else ZERO for i in range(size)]
         return Fact([*left, ZERO], rights((answer.distance, right)))
-
-
-def _turned(vector: Vector, sign: int) -> Vector:
-    """sign·vector: most of the time of a check goes into products."""
-    return vector if sign > 0 else [-v for v in vector]
 
 
 def _claim(point: Vector | None, sign: int) -> list[Fraction] | None:
@@ -342,9 +343,9 @@ def _add_up(
     weights = [term.weight for term in terms]
     refuse_unwieldy(weights, f"{what}its weights")
     for i, (found, want) in enumerate(zip(_sums(weights, facts, dimension + 1), wanted, strict=True)):
-        if found != want:
-            place = "the offset" if i == dimension else f"feature {i}"
-            raise CertificateInvalid(f"{what}the left sides do not add up for {place}: off by {_show(found - want)}")
+        if found[0] * want.denominator != want.numerator * found[1]:
+            place, off = "the offset" if i == dimension else f"feature {i}", Fraction(*found) - want
+            raise CertificateInvalid(f"{what}the left sides do not add up for {place}: off by {_show(off)}")
     totals = _totals(weights, facts, gain)
     for length, total in totals:
         if total < 0:
@@ -435,9 +436,17 @@ def _is_index(index: Any) -> bool:
     return type(index) is int and index >= 0
 
 
-def _sums(weights: Sequence[Fraction], facts: Sequence[Fact], size: int) -> Iterator[Fraction]:
-    """Σ weight·left, entry by entry."""
-    return (_sum(weights, [fact.left[i] for fact in facts]) for i in range(size))
+def _sums(weights: Sequence[Fraction], facts: Sequence[Fact], size: int) -> Iterator[tuple[int, int]]:
+    """Σ weight·left, entry by entry: whole numbers (a, b) for a/b, which need not be reduced."""
+    rows = [whole(fact.left) for fact in facts]
+    longest = max((abs(v) for numbers, _ in rows for v in numbers), default=0).bit_length()
+    if max(longest, sum(below.bit_length() for _, below in rows)) > LARGEST_BITS:  # entry by entry they may be shorter
+        yield from ((_sum(weights, [f.left[i] for f in facts])).as_integer_ratio() for i in range(size))
+        return
+    common = lcm(*(weight.denominator * below for weight, (_, below) in zip(weights, rows, strict=True)))
+    factors = [w.numerator * (common // (w.denominator * below)) for w, (_, below) in zip(weights, rows, strict=True)]
+    for column in zip(*(numbers for numbers, _ in rows), strict=True) if rows else [()] * size:
+        yield sum(map(mul, factors, column)), common
 
 
 def _sum(weights: Sequence[Fraction], values: Sequence[Fraction]) -> Fraction:

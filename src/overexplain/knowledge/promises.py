@@ -7,7 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, NamedTuple
+from operator import neg
+from typing import Any, NamedTuple, overload
 
 from overexplain.errors import CertificateInvalid
 from overexplain.knowledge.enclosures import (
@@ -57,6 +58,32 @@ class Term:
     power: Fraction | None = None
     at: Fraction | None = None
     index: int | None = None
+
+
+class Scaled(Sequence[Fraction]):
+    """numbers/below, entry by entry: what is added up is added up in whole numbers."""
+
+    __slots__ = ("below", "numbers")
+
+    def __init__(self, numbers: tuple[int, ...], below: int) -> None:
+        self.numbers, self.below = numbers, below
+
+    def __len__(self) -> int:
+        return len(self.numbers)
+
+    @overload
+    def __getitem__(self, at: int) -> Fraction: ...
+    @overload
+    def __getitem__(self, at: slice) -> list[Fraction]: ...
+    def __getitem__(self, at: int | slice) -> Fraction | list[Fraction]:
+        if isinstance(at, slice):
+            return [Fraction(number, self.below) for number in self.numbers[at]]
+        return Fraction(self.numbers[at], self.below)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sequence) and self[:] == list(other)
+
+    __hash__ = None  # type: ignore[assignment]
 
 
 class Fact(NamedTuple):
@@ -211,6 +238,12 @@ class Answer:
         """The same of w."""
         return whole(self.step)
 
+    @cached_property
+    def whole_explanation(self) -> tuple[tuple[int, ...], int]:
+        """The same of x'."""
+        assert self.explanation is not None
+        return whole(self.explanation)
+
     @property
     def is_used(self) -> bool:
         """True if the explanation says anything.
@@ -227,8 +260,16 @@ def secret_of(answer: Answer) -> dict[str, Any]:
 
 def whole(numbers: Sequence[Fraction]) -> tuple[tuple[int, ...], int]:
     """(numerators, their one denominator)."""
+    if isinstance(numbers, Scaled):
+        return numbers.numbers, numbers.below
     below = math.lcm(*(number.denominator for number in numbers))
     return tuple(number.numerator * (below // number.denominator) for number in numbers), below
+
+
+def form(point: tuple[tuple[int, ...], int], sign: int) -> Scaled:
+    """The left side of sign·(a·x − b), x being whole numbers over one denominator."""
+    numbers, below = point
+    return Scaled((*numbers, -below) if sign > 0 else (*map(neg, numbers), below), below)
 
 
 class Promise(NamedTuple):

@@ -206,7 +206,11 @@ class QueryLog:
         return self._size
 
     def __getitem__(self, i: int) -> Row:
-        return self._row([self._view(name) for name in self._buffers], operator.index(i))
+        row = self._row(list(self._buffers.values()), range(self._size)[operator.index(i)])
+        for x in (row.point, row.explanation):
+            if x is not None:
+                x.flags.writeable = False
+        return row
 
     def __iter__(self) -> Iterator[Row]:
         columns = [self._view(name) for name in self._buffers]

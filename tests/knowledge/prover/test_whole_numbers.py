@@ -5,12 +5,16 @@ from __future__ import annotations
 from fractions import Fraction
 
 import numpy as np
+import pytest
 
 from exact_lp import is_held, weights_of
 from overexplain.knowledge.prover import batch as batches
-from overexplain.knowledge.prover import projection
+from overexplain.knowledge.prover import coding, projection, screens
 from overexplain.knowledge.prover.batch import HELD, UNKNOWN, Batch
+from overexplain.knowledge.prover.coding import powers_of
 from overexplain.knowledge.prover.cone import NoInterior, RoundCone
+from overexplain.knowledge.prover.rationals import combine_floats
+from overexplain.knowledge.prover.screens import Box
 from prover_logs import seeds
 
 
@@ -109,3 +113,45 @@ def test_compiled_searches_say_the_same() -> None:
             counts[code] += int((codes[0] == code).sum())
     assert min(counts.values()) > 20
     assert batches.WORTH_CALLING < batches.WORTH_COMPILING
+
+
+def test_rows_of_floats_are_combined_exactly() -> None:
+    rng = np.random.default_rng(8)
+    for size, width, spread in ((3, 3, 1), (4, 4, 400), (2, 5, 600), (1, 4, 900), (4, 4, 1000)):
+        rows = np.ldexp(rng.standard_normal((size, width)), rng.integers(-spread, spread, (size, width)))
+        rows[0, 0] = 0.0
+        exact = [[Fraction(v) for v in row] for row in rows.tolist()]
+        weights = [Fraction(int(w), 7) for w in rng.integers(-9, 9, size)]
+        target = [sum((w * row[j] for w, row in zip(weights, exact, strict=True)), Fraction(0)) for j in range(width)]
+        with np.errstate(all="ignore"):
+            assert combine_floats(rows, target) == weights
+            if size < width:
+                assert combine_floats(rows, [target[0], target[1] + 1, *target[2:]]) is None
+            else:
+                assert combine_floats(rows[[0, 0, *range(2, size)]], target) is None
+
+
+def test_powers_of_columns() -> None:
+    X = np.array([[0.75, 12.0, 0.0, 2.0**-1074], [0.5, -20.0, 0.0, 2.0**1000]])
+    assert powers_of(X).tolist() == [-2, 2, 0, -1074]
+
+
+def test_a_box_that_settles_next_to_nothing_is_not_asked_for_ever() -> None:
+    box = Box(np.array([1.0, 0.0]), np.array([[0.0], [1.0]]), np.ones(2), np.zeros(2), 0.1)
+    box.tally(np.zeros(screens.SAMPLE - 1, dtype=bool))
+    assert box.is_worth_asking
+    box.tally(np.zeros(1, dtype=bool))
+    assert not box.is_worth_asking
+    box.tally(np.ones(screens.SAMPLE, dtype=bool))
+    assert box.is_worth_asking
+
+
+def test_points_are_coded_the_same_in_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(5)
+    X = np.hstack([rng.integers(0, 3, (40, 2)) * 0.1, rng.standard_normal((40, 1)), np.zeros((40, 1))])
+    coded = coding.Coding(X)
+    whole = coded.queries(X * 1.5)
+    monkeypatch.setattr(coding, "BLOCK", 7)
+    for a, b in zip(coded.queries(X * 1.5), whole, strict=True):
+        assert np.array_equal(a, b)
+    assert coded.narrow.tolist() == [True, True, False, True]

@@ -112,9 +112,8 @@ class ProvedSearch:
         if prover is not None:
             codes = prover.codes(self._order.judged[cases])
             self._learn(prover, index, cases, codes)
-        unknown = cases[codes == Verdict.UNKNOWN]
+        unknown = cases[(codes == Verdict.UNKNOWN) | (codes == Verdict.BOUNDARY)]
         self.low[unknown] = np.maximum(self.low[unknown], index)
-        self.low[cases[codes == Verdict.BOUNDARY]] = self.last - 1  # on every plane, and so it stays
         left = cases[codes == OPEN]
         self._open_low[left] = np.minimum(self._open_low[left], index)
         self._open_high[left] = np.maximum(self._open_high[left], index)

@@ -21,6 +21,10 @@ NARROW = 2**30
 WIDE = 2**40
 """Queries may be this far out, or have a common denominator up to this."""
 LARGEST = 2.0**60
+BLOCK = 1024
+"""Points that are coded at a time."""
+NEVER = 2**20
+"""More than any exponent."""
 
 
 @final
@@ -30,24 +34,16 @@ class Coding:
     """
 
     def __init__(self, X: FloatArray) -> None:
-        n, p = X.shape
-        self.base, self.unit = np.zeros(p, dtype=np.int64), np.ones(p, dtype=np.int64)
-        self.power = np.array([_power(X[:, j]) for j in range(p)], dtype=np.int64)
-        self.narrow = np.ones(p, dtype=bool)
-        self.rows = np.array(X, dtype=np.float64)
-        for j in range(p):
-            scaled = np.ldexp(X[:, j], -self.power[j])
-            if not np.abs(scaled).max(initial=0.0) < LARGEST:
-                self.narrow[j] = False
-                continue
-            whole = scaled.astype(np.int64)
-            base = np.sort(whole)[n // 2] if n else 0
-            unit = int(np.gcd.reduce(whole - base)) or 1
-            codes = (whole - base) // unit
-            if np.abs(codes).max(initial=0) >= NARROW:
-                self.narrow[j] = False
-                continue
-            self.base[j], self.unit[j], self.rows[:, j] = base, unit, codes
+        self.power = powers_of(X)
+        scaled = np.ldexp(X, -self.power)
+        fits = np.abs(scaled).max(axis=0, initial=0.0) < LARGEST
+        whole = np.where(fits, scaled, 0.0).astype(np.int64)
+        base = np.partition(whole, len(X) // 2, axis=0)[len(X) // 2] if len(X) else np.zeros(X.shape[1], dtype=np.int64)
+        unit = np.maximum(np.gcd.reduce(whole - base, axis=0), 1)
+        codes = (whole - base) // unit
+        self.narrow: BoolArray = fits & (np.abs(codes).max(axis=0, initial=0) < NARROW)
+        self.base, self.unit = np.where(self.narrow, base, 0), np.where(self.narrow, unit, 1)
+        self.rows: FloatArray = np.where(self.narrow, codes, X)
 
     @property
     def is_whole(self) -> bool:
@@ -56,10 +52,15 @@ class Coding:
 
     def queries(self, X: FloatArray) -> tuple[FloatArray, BoolArray]:
         """(rows (k, −1) of points, which of them are without rounding). Some are multiplied by a common denominator first."""
+        if len(X) > BLOCK and self.narrow.any():  # a few at a time: they stay in the cache
+            parts = [self.queries(X[i : i + BLOCK]) for i in range(0, len(X), BLOCK)]
+            return np.vstack([rows for rows, _ in parts]), np.concatenate([exact for _, exact in parts])
         out = np.empty((len(X), X.shape[1] + 1))
         out[:, -1] = -1.0
         out[:, :-1] = X
         narrow = np.flatnonzero(self.narrow)
+        if not len(narrow):
+            return out, np.zeros(len(X), dtype=bool)
         scaled = np.ldexp(X[:, narrow], -self.power[narrow])
         fits = (np.abs(scaled) < LARGEST) & (scaled == np.rint(scaled))
         fits &= np.ldexp(scaled, self.power[narrow]) == X[:, narrow]  # not so if it underflowed
@@ -80,17 +81,13 @@ class Coding:
 
     def exact(self, x: FloatArray) -> list[Fraction]:
         """The entries of a point in the units of `rows`, without rounding."""
-        return [
-            (Fraction(v) / Fraction(2) ** k - b) / u if narrow else Fraction(v)
-            for v, k, b, u, narrow in zip(
-                x.tolist(),
-                self.power.tolist(),
-                self.base.tolist(),
-                self.unit.tolist(),
-                self.narrow.tolist(),
-                strict=True,
-            )
-        ]
+        entries = [Fraction(v) for v in x.tolist()]
+        for j in np.flatnonzero(self.narrow).tolist():
+            power, base, unit = int(self.power[j]), int(self.base[j]), int(self.unit[j])
+            above, below = entries[j].as_integer_ratio()
+            above, below = (above, below << power) if power > 0 else (above << -power, below)
+            entries[j] = Fraction(above - base * below, below * unit)
+        return entries
 
     def form(self, form: Sequence[Fraction]) -> list[Fraction]:
         """v·a + c·b, given as (v, c), over the models of coded rows; without rounding."""
@@ -130,12 +127,10 @@ def _as_float(value: Fraction) -> float:
         return float("inf")  # nothing is found for it: rationals decide
 
 
-def _power(column: FloatArray) -> int:
-    """The largest k such that all values are whole multiples of 2^k."""
-    values = column[column != 0]
-    if not len(values):
-        return 0
-    mantissa, exponent = np.frexp(np.abs(values))
+def powers_of(X: FloatArray) -> IntArray:
+    """For each column the largest k such that all values are whole multiples of 2^k; 0 if all are 0."""
+    mantissa, exponent = np.frexp(np.abs(X))
     whole = np.ldexp(mantissa, 53).astype(np.int64)
     trailing: IntArray = np.frexp((whole & -whole).astype(np.float64))[1] - 1
-    return int((exponent - 53 + trailing).min())
+    least = np.where(X != 0, exponent - 53 + trailing, NEVER).min(axis=0, initial=NEVER)
+    return np.asarray(np.where(least == NEVER, 0, least), dtype=np.int64)

@@ -14,9 +14,11 @@ from overexplain.knowledge.prover.loops import (
     f4,
     largest,
     price,
+    products,
     project,
     proof_loop,
     renew,
+    subtract,
     tidy,
     walk,
 )
@@ -124,9 +126,9 @@ def sweep(A, columns, depth, z0, C, heights, G, Q, T, scale, pool, pool_columns,
     proved = np.zeros(count, np.bool_)
     rows, dual = np.zeros((r + 2, r)), np.zeros((r + 2, r))
     which = np.zeros(r + 2, np.int64)
-    weights, aim, share = np.zeros(r + 2), np.zeros(r + 2), np.zeros(r + 2)
+    weights, aim, share, more = np.zeros(r + 2), np.zeros(r + 2), np.zeros(r + 2), np.zeros(r + 2)
     model, inner, beside, rest, image = np.zeros(r), np.zeros(r), np.zeros(r), np.zeros(r), np.zeros(r)
-    free, now_depth, priced = np.ones(n, f4), np.ones(n, f4), np.zeros(n, f4)
+    free, now_depth, priced, ratios = np.ones(n, f4), np.ones(n, f4), np.zeros(n, f4), np.zeros(n, f4)
     few = np.zeros(16, np.int64)
     chosen, lengths, left = np.zeros((r + 2, width)), np.zeros(r + 2), np.zeros(width)
     targets, sizes, members, stored_weights, stored_dual, stored = sets
@@ -168,12 +170,9 @@ def sweep(A, columns, depth, z0, C, heights, G, Q, T, scale, pool, pool_columns,
                     for i in range(r):
                         rows[k, i] = A[p, i]
                         dual[k, i] = stored_dual[m, k, i]
-                    aim[k] = dot(dual[k], c, r)
-                for k in range(size):
-                    t = aim[k]
-                    for i in range(r):
-                        rest[i] -= t * rows[k, i]
-                size, gone = walk(rows, dual, which, weights, aim, rest, free, size, r)
+                products(dual, c, aim, size, r)
+                subtract(rows, aim, rest, size, r)
+                size, gone = walk(rows, dual, which, weights, aim, rest, free, size, r, share)
         if was_held and known and dot(rest, rest, r) > CLOSE:  # not like the one before: the pool after all
             price(pool_columns, c, said, known)
             last, against = largest(said, known)
@@ -185,13 +184,14 @@ def sweep(A, columns, depth, z0, C, heights, G, Q, T, scale, pool, pool_columns,
         warm = size > 0
         code = STUCK
         for _ in range(2):
-            code, size, more = project(
+            code, size, steps = project(
                 A, columns, depth, z0, c, heights[q], rows, dual, which, weights, aim, rest, free, size,
-                2 * r if warm else limit, model, now_depth, inner, priced, few, share, beside,
+                2 * r if warm else limit, model, now_depth, inner, priced, few, ratios,
+                share, more, beside,
             )  # fmt: skip
-            gone += more
+            gone += steps
             if code == HELD:
-                code, size = tidy(c, rows, dual, which, weights, aim, rest, size, r)
+                code, size = tidy(c, rows, dual, which, weights, aim, rest, size, r, share)
                 if code == HELD and exact and size > 0:
                     for k in range(size):
                         lengths[k] = scale[which[k]]

@@ -89,7 +89,7 @@ def _rows(
     index: Any = -1,
 ) -> Facts:
     def full(value: Any, kind: type) -> NDArray[Any]:
-        return np.array(np.broadcast_to(value, len(left)), dtype=kind)
+        return np.full(len(left), value, dtype=kind)
 
     return Facts(
         left,
@@ -506,10 +506,11 @@ def _shapes(blocks: Sequence[Block], norm: Norm, k: int, p: int, size: int) -> l
         moved = np.abs(steps) * d
         surely = moved * (1 - 4 * UNIT_ROUNDOFF) > tau[:, None]
         best = np.where(surely, moved / tau[:, None], 0.0).argmax(axis=0)
-        for i in np.flatnonzero(surely.any(axis=0)):
-            left = np.zeros((1, size))
-            left[0, i] = np.sign(toward[best[i], i])
-            parts.append(_rows(left, origin[best[i]][None], ENTRY, index=i))
+        entries = np.flatnonzero(surely.any(axis=0))
+        if len(entries):
+            left = np.zeros((len(entries), size))
+            left[np.arange(len(entries)), entries] = np.sign(toward[best[entries], entries])
+            parts.append(_rows(left, origin[best[entries]], ENTRY, index=entries))
         sharp = np.flatnonzero((tau < SHARP * low) & rounding)
         if len(sharp):
             j = sharp[np.argmin(tau[sharp] / low[sharp])]

@@ -25,11 +25,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from overexplain.geometry.arrays import BoolArray, FloatArray, IntArray
-from overexplain.knowledge.exact import combine
 from overexplain.knowledge.prover.ball import Ball
 from overexplain.knowledge.prover.batch import COMPILED, HELD, PIECE, UNKNOWN, Batch, Found
 from overexplain.knowledge.prover.cone import NoInterior, RoundCone, gamma
-from overexplain.knowledge.prover.rationals import combine_whole, in_whole_numbers, interior
+from overexplain.knowledge.prover.rationals import combine_floats, combine_whole, in_whole_numbers, interior
 from overexplain.knowledge.prover.reduction import (
     BOUNDARY,
     SHARES,
@@ -239,7 +238,8 @@ class LinearProver:
     def _is_screened(self) -> bool:
         """True if points can go through the box as they are: columns as they are, a strict fact for every No, loops compiled."""
         is_plain = not self.coding.narrow.any() and self.reduction.exact_basis is None
-        return self._box is not None and is_plain and self._is_strict and COMPILED in sys.modules
+        is_useful = self._box is not None and self._box.is_worth_asking
+        return is_useful and is_plain and self._is_strict and COMPILED in sys.modules
 
     def _look(self, X: FloatArray) -> NDArray[np.int8]:
         codes = np.full(len(X), OPEN, dtype=np.int8)
@@ -255,12 +255,13 @@ class LinearProver:
 
     def _by_box(self, asked: _Asked, codes: NDArray[np.int8]) -> None:
         """Certain where the box says so. A rank below D, or No by weak facts alone, takes a closer look."""
-        if self._box is None or self.cone is None:
-            return
+        if self._box is None or self.cone is None or self._is_screened() or not self._box.is_worth_asking:
+            return  # a screen is the same box
         todo = np.flatnonzero((codes == OPEN) & (self.is_weak(asked.sign) | self._is_strict))
         C = (asked.inner[todo] * asked.sign[todo, None]) @ self.cone.map
         length = np.maximum(np.linalg.norm(C, axis=1), 1e-300)
         held = self._box.holds(C / length[:, None], asked.rounding(todo, length))
+        self._box.tally(held)
         codes[todo[held]] = asked.sign[todo[held]]
 
     @cached_property
@@ -283,7 +284,7 @@ class LinearProver:
     def _key(self) -> FloatArray:
         """Points are sorted by the columns that have few values, then by how far they are from the centre's plane."""
         assert self.cone is not None
-        kinds = np.array([len(np.unique(np.abs(column))) for column in self._inner.T])
+        kinds = 1 + (np.diff(np.sort(np.abs(self._inner), axis=0), axis=0) != 0).sum(axis=0)
         rough = np.random.default_rng(0).standard_normal(len(kinds)) * 1e3 * (kinds <= 8)
         key: FloatArray = rough + self.cone.centre / np.abs(self._inner @ self.cone.centre).mean()
         return key
@@ -424,7 +425,7 @@ class LinearProver:
         """Weights of the support, and of equalities, that add up to the target; None if one of the support were below 0, or
         there are none."""
         weights = self._solve(support, target)
-        if weights is None or min(weights, default=Fraction(0)) < 0:
+        if weights is None or any(w.numerator < 0 for w in weights):
             return None
         found = {int(i): w for i, w in zip(support, weights, strict=True) if w}
         return self.reduction.over_equalities(found, target)
@@ -435,8 +436,10 @@ class LinearProver:
         if self.is_whole and self.reduction.exact_basis is None:
             rows = self.rows[support].astype(np.int64).tolist()
             return combine_whole(rows, target)
-        columns = [self.reduction.reduced(row) for row in self.reduction.exact_rows(support)]
-        return combine(columns, self.reduction.reduced(target))
+        if self.reduction.exact_basis is None and support.max() < len(self.facts.points):
+            return combine_floats(self.rows[support], target)
+        rows, units = in_whole_numbers([self.reduction.reduced(row) for row in self.reduction.exact_rows(support)])
+        return combine_whole(rows, [v * unit for v, unit in zip(self.reduction.reduced(target), units, strict=True)])
 
     def by_weak(self, support: IntArray) -> Contradiction | LinearProver | None:
         """The prover of models that have all of these weak facts at 0; the contradiction if there are none, and None if

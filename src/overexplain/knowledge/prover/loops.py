@@ -68,23 +68,31 @@ def price(columns, x, out, n):
 
 
 @search_loop
-def largest(values, n):
-    """(where, the largest)"""
-    top = f4(-1e30)
+def top_bits(values, n):
+    """The bits of the largest of some float32, 0 if none is above 0: as whole numbers they are compared many at a time."""
+    bits = values.view(np.int32)
+    top = np.int32(0)
     for i in range(n):
-        top = max(top, values[i])
-    for i in range(n):
-        if values[i] >= top:
-            return i, top
-    return 0, top
+        top = max(top, bits[i])
+    return top
 
 
 @search_loop
-def largest_ratio(values, off, depth, n):
-    top = f4(0)
+def largest(values, n):
+    """(where, the largest), if it is above 0"""
+    top = top_bits(values, n)
+    bits = values.view(np.int32)
     for i in range(n):
-        top = max(top, (values[i] + off) / depth[i])
-    return top
+        if bits[i] == top:
+            return i, values[i]
+    return 0, f4(0)
+
+
+@search_loop
+def largest_ratio(values, off, depth, ratios, n):
+    for i in range(n):
+        ratios[i] = (values[i] + off) / depth[i]
+    return largest(ratios, n)[1]
 
 
 @search_loop
@@ -102,31 +110,75 @@ def dot(u, v, r):
 
 
 @search_loop
-def join(row, rows, dual, size, r, share, beside):
+def products(rows, x, out, size, r):
+    """out = rows·x, four rows at a time."""
+    four = size - size % 4
+    for k in range(0, four, 4):
+        u0, u1, u2, u3 = rows[k], rows[k + 1], rows[k + 2], rows[k + 3]
+        t0 = t1 = t2 = t3 = 0.0
+        for i in range(r):
+            v = x[i]
+            t0 += u0[i] * v
+            t1 += u1[i] * v
+            t2 += u2[i] * v
+            t3 += u3[i] * v
+        out[k], out[k + 1], out[k + 2], out[k + 3] = t0, t1, t2, t3
+    for k in range(four, size):
+        out[k] = dot(rows[k], x, r)
+
+
+@search_loop
+def subtract(rows, weights, x, size, r):
+    """x −= Σ weight·row, four rows at a time."""
+    four = size - size % 4
+    for k in range(0, four, 4):
+        u0, u1, u2, u3 = rows[k], rows[k + 1], rows[k + 2], rows[k + 3]
+        t0, t1, t2, t3 = weights[k], weights[k + 1], weights[k + 2], weights[k + 3]
+        for i in range(r):
+            x[i] -= (t0 * u0[i] + t1 * u1[i]) + (t2 * u2[i] + t3 * u3[i])
+    for k in range(four, size):
+        u0, t0 = rows[k], weights[k]
+        for i in range(r):
+            x[i] -= t0 * u0[i]
+
+
+@search_loop
+def shift(rows, weights, factor, x, size, r):
+    """Every row −= its weight times factor·x, four at a time."""
+    four = size - size % 4
+    for k in range(0, four, 4):
+        u0, u1, u2, u3 = rows[k], rows[k + 1], rows[k + 2], rows[k + 3]
+        t0, t1, t2, t3 = weights[k] * factor, weights[k + 1] * factor, weights[k + 2] * factor, weights[k + 3] * factor
+        for i in range(r):
+            v = x[i]
+            u0[i] -= t0 * v
+            u1[i] -= t1 * v
+            u2[i] -= t2 * v
+            u3[i] -= t3 * v
+    for k in range(four, size):
+        u0, t0 = rows[k], weights[k] * factor
+        for i in range(r):
+            u0[i] -= t0 * x[i]
+
+
+@search_loop
+def join(row, rows, dual, size, r, share, more, beside):
     """|e|², and the row's coordinates in those held and its part e beside them; it joins unless that is tiny."""
-    for k in range(size):
-        share[k] = dot(dual[k], row, r)
+    products(dual, row, share, size, r)
     for i in range(r):
         beside[i] = row[i]
-    for k in range(size):
-        t = share[k]
-        for i in range(r):
-            beside[i] -= t * rows[k, i]
+    subtract(rows, share, beside, size, r)
     square = dot(beside, beside, r)
     if square < 1e-3:  # once more: the difference of close numbers
+        products(dual, beside, more, size, r)
+        subtract(rows, more, beside, size, r)
         for k in range(size):
-            t = dot(dual[k], beside, r)
-            share[k] += t
-            for i in range(r):
-                beside[i] -= t * rows[k, i]
+            share[k] += more[k]
         square = dot(beside, beside, r)
     if square < DEPENDENT:
         return square
     f = 1.0 / square
-    for k in range(size):
-        t = share[k] * f
-        for i in range(r):
-            dual[k, i] -= t * beside[i]
+    shift(dual, share, f, beside, size, r)
     for i in range(r):
         dual[size, i] = beside[i] * f
         rows[size, i] = row[i]
@@ -134,49 +186,48 @@ def join(row, rows, dual, size, r, share, beside):
 
 
 @search_loop
-def leave(k, rows, dual, which, weights, aim, rest, size, r):
+def leave(k, rows, dual, which, weights, aim, rest, size, r, share):
     """Row k leaves, and the last one takes its place; `aim` and `rest` stay those of least squares."""
-    f = 1.0 / dot(dual[k], dual[k], r)
-    own = aim[k]
-    for i in range(r):
-        rest[i] += own * f * dual[k, i]
-    for other in range(size):
-        if other != k:
-            t = dot(dual[other], dual[k], r) * f
-            for i in range(r):
-                dual[other, i] -= t * dual[k, i]
-            aim[other] -= t * own
     last = size - 1
+    own = aim[k]
     if k != last:
         which[k] = which[last]
         weights[k] = weights[last]
         aim[k] = aim[last]
         for i in range(r):
-            dual[k, i] = dual[last, i]
+            dual[k, i], dual[last, i] = dual[last, i], dual[k, i]
             rows[k, i] = rows[last, i]
+    mine = dual[last]
+    f = 1.0 / dot(mine, mine, r)
+    for i in range(r):
+        rest[i] += own * f * mine[i]
+    products(dual, mine, share, last, r)
+    shift(dual, share, f, mine, last, r)
+    for other in range(last):
+        aim[other] -= share[other] * f * own
 
 
 @search_loop
-def walk(rows, dual, which, weights, aim, rest, free, size, r):
+def walk(rows, dual, which, weights, aim, rest, free, size, r, share):
     """From weights ≥ 0 to those of least squares; rows whose weight becomes 0 on the way leave. (rows left, how many went)"""
     gone = 0
     while True:
-        share = 1.0
+        way = 1.0
         first = -1
         for k in range(size):
             if aim[k] <= 0.0:
                 t = weights[k] / (weights[k] - aim[k]) if weights[k] > aim[k] else 0.0
-                if t < share:
-                    share = t
+                if t < way:
+                    way = t
                     first = k
         if first < 0:
             for k in range(size):
                 weights[k] = aim[k]
             return size, gone
         for k in range(size):
-            weights[k] += share * (aim[k] - weights[k])
+            weights[k] += way * (aim[k] - weights[k])
         free[which[first]] = f4(1)
-        leave(first, rows, dual, which, weights, aim, rest, size, r)
+        leave(first, rows, dual, which, weights, aim, rest, size, r, share)
         size -= 1
         gone += 1
 
@@ -186,10 +237,7 @@ def residual(c, rows, weights, rest, size, r):
     """rest = c − Σ weight·row; its square."""
     for i in range(r):
         rest[i] = c[i]
-    for k in range(size):
-        t = weights[k]
-        for i in range(r):
-            rest[i] -= t * rows[k, i]
+    subtract(rows, weights, rest, size, r)
     return dot(rest, rest, r)
 
 
@@ -244,7 +292,7 @@ def drift(rows, dual, size, r, sums):
 @search_loop
 def project(
     A, columns, depth0, z0, c, height, rows, dual, which, weights, aim, rest, free, size, limit, model, depth, inner, priced, few,
-    share, beside,
+    ratios, share, more, beside,
 ):  # fmt: skip
     """(code, rows held, steps). On entry which[:size] with rows, dual, weights = aim ≥ 0 and rest belong together."""
     n, r = A.shape
@@ -282,7 +330,7 @@ def project(
         if j < 0:  # all of them
             long = np.sqrt(square)
             price(columns, rest, priced, n)
-            theta = float(largest_ratio(priced, SLACK * f4(long), depth, n))
+            theta = float(largest_ratio(priced, SLACK * f4(long), depth, ratios, n))
             if square > theta * height:
                 for i in range(r):
                     model[i] = theta * inner[i] - rest[i]
@@ -296,14 +344,24 @@ def project(
             follow(depth, priced, f4(t), n)
             for i in range(n):
                 priced[i] *= free[i]
-            j, most = largest(priced, n)
-            top = float(most)
+            most = top_bits(priced, n)
+            bits = priced.view(np.int32)
+            top = 0.0
             count = 0
-            if top > NOISE * long:
+            if most > 0:
                 for i in range(n):
-                    if priced[i] > f4(0.5) * most and count < len(few):
+                    if bits[i] == most:
+                        j = i
+                        break
+                top = float(priced[j])
+            if top > NOISE * long:
+                half = f4(0.5 * top)
+                for i in range(n):
+                    if priced[i] > half:
                         few[count] = i
                         count += 1
+                        if count == len(few):
+                            break
                 bar = GAIN * top
             else:  # nothing that float32 can see
                 j = -1
@@ -321,7 +379,7 @@ def project(
                     return UNKNOWN, size, steps
                 if j < 0:
                     return STUCK, size, steps
-        wide = join(A[j], rows, dual, size, r, share, beside)
+        wide = join(A[j], rows, dual, size, r, share, more, beside)
         steps += 1
         free[j] = f4(0)
         if wide < DEPENDENT:
@@ -336,12 +394,12 @@ def project(
         which[size] = j
         aim[size] = t
         weights[size] = 0.0
-        size, gone = walk(rows, dual, which, weights, aim, rest, free, size + 1, r)
+        size, gone = walk(rows, dual, which, weights, aim, rest, free, size + 1, r, share)
         steps += gone
 
 
 @search_loop
-def tidy(c, rows, dual, which, weights, aim, rest, size, r):
+def tidy(c, rows, dual, which, weights, aim, rest, size, r, share):
     """(HELD, rows held) without the rows whose weight is as good as 0; STUCK if they cannot be spared."""
     most = 0.0
     for k in range(size):
@@ -350,7 +408,7 @@ def tidy(c, rows, dual, which, weights, aim, rest, size, r):
     changed = False
     while k < size:
         if weights[k] < SMALL * most:
-            leave(k, rows, dual, which, weights, aim, rest, size, r)
+            leave(k, rows, dual, which, weights, aim, rest, size, r, share)
             size -= 1
             changed = True
         else:

@@ -85,12 +85,11 @@ def walk(rows, dual, which, weights, aim, rest, taken, size):
     while True:
         share = 1.0
         first = -1
-        for k in range(size):
-            if aim[k] <= 0.0:
-                t = weights[k] / (weights[k] - aim[k]) if weights[k] > aim[k] else 0.0
-                if t < share:
-                    share = t
-                    first = k
+        for k in (aim[:size] <= 0.0).nonzero()[0].tolist():
+            t = weights[k] / (weights[k] - aim[k]) if weights[k] > aim[k] else 0.0
+            if t < share:
+                share = t
+                first = k
         if first < 0:
             weights[:size] = aim[:size]
             return size, gone
@@ -139,12 +138,12 @@ def project(A, columns, depth0, z0, c, height, rows, dual, which, weights, aim, 
     """(code, rows held, steps). On entry which[:size] with rows, dual, weights = aim ≥ 0 and rest belong together."""
     r = A.shape[1]
     steps = 0
-    count = 0
     bar = 0.0
     renewed = False
     depth = depth0.copy()
     inner = z0.copy()
-    few = np.zeros(16, np.int64)
+    columns = columns[:r]
+    few = np.zeros(0, np.int64)
     while True:
         square = rest @ rest
         if square < CLOSE or size >= r:
@@ -158,20 +157,17 @@ def project(A, columns, depth0, z0, c, height, rows, dual, which, weights, aim, 
                 return HELD, size, steps
             if size >= r:
                 return STUCK, size, steps
-            count = 0
-        best = bar
+            few = few[:0]
         j = -1
-        for m in range(count):  # those that were good last time
-            i = few[m]
-            if taken[i] == np.float32(0):
-                t = A[i] @ rest
-                if t > best:
-                    best = t
-                    j = i
+        if len(few):  # those that were good last time
+            gains = np.where(taken[few] == np.float32(0), A[few] @ rest, -np.inf)
+            m = gains.argmax()
+            if gains[m] > bar:
+                j = int(few[m])
         if j < 0:  # all of them
             long = np.sqrt(square)
-            priced = rest.astype(np.float32) @ columns[:r]
-            theta = float(np.max((priced + SLACK * np.float32(long)) / depth))
+            priced = rest.astype(np.float32) @ columns
+            theta = float(((priced + SLACK * np.float32(long)) / depth).max())
             if square > theta * height:
                 model[:] = theta * inner - rest
                 return UNKNOWN, size, steps
@@ -181,14 +177,12 @@ def project(A, columns, depth0, z0, c, height, rows, dual, which, weights, aim, 
             inner -= t * rest
             height -= t * square
             depth -= np.float32(t) * priced
-            priced -= taken * np.float32(1e30)
-            j = int(np.argmax(priced))
+            priced[taken > 0] = np.float32(-1e30)
+            j = int(priced.argmax())
             top = float(priced[j])
-            count = 0
+            few = few[:0]
             if top > NOISE * long:
-                for i in np.flatnonzero(priced > np.float32(0.5 * top))[:16]:
-                    few[count] = i
-                    count += 1
+                few = (priced > np.float32(0.5 * top)).nonzero()[0][:16]
                 bar = GAIN * top
             else:  # nothing that float32 can see
                 fine = A @ rest

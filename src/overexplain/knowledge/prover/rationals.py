@@ -18,6 +18,7 @@ from flint import fmpq, fmpz_mat
 
 from overexplain.errors import SolverFailed
 from overexplain.geometry.arrays import FloatArray
+from overexplain.knowledge.prover.coding import powers_of
 
 Whole = Sequence[Sequence[int]]
 
@@ -61,11 +62,29 @@ def project_exactly(
 def combine_whole(rows: Whole, target: Sequence[Fraction]) -> list[Fraction] | None:
     """The weights with Σ weight·row = target, of independent rows of whole numbers; None if there are none, or rows depend."""
     below = lcm(*(v.denominator for v in target))
-    columns = [[*column, int(v * below)] for column, v in zip(zip(*rows, strict=True), target, strict=True)]
-    reduced, denominator, rank = fmpz_mat(columns).rref()
+    columns = list(map(list, zip(*rows, strict=True)))
+    right = [v.numerator * (below // v.denominator) for v in target]
+    if len(rows) == len(target):
+        try:
+            found = fmpz_mat(columns).solve(fmpz_mat([[v] for v in right]))
+        except ZeroDivisionError:
+            return None
+        return [Fraction(int(w.p), int(w.q) * below) for w in found.entries()]
+    reduced, denominator, rank = fmpz_mat([[*column, v] for column, v in zip(columns, right, strict=True)]).rref()
     if rank != len(rows) or any(reduced[k, k] != denominator for k in range(rank)):
         return None
     return [Fraction(int(reduced[k, rank]), int(denominator) * below) for k in range(rank)]
+
+
+def combine_floats(rows: FloatArray, target: Sequence[Fraction]) -> list[Fraction] | None:
+    """The same for rows of floats: a power of two for each column makes them whole, and changes no weight."""
+    powers = powers_of(rows).tolist()
+    scaled = np.ldexp(rows, [-k for k in powers])
+    aim = [Fraction(v.numerator << max(-k, 0), v.denominator << max(k, 0)) for v, k in zip(target, powers, strict=True)]
+    if np.isfinite(scaled).all():
+        return combine_whole([[int(v) for v in row] for row in scaled.tolist()], aim)
+    exact = [[Fraction(v) / Fraction(2) ** k for v, k in zip(row, powers, strict=True)] for row in rows.tolist()]
+    return combine_whole([[int(v) for v in row] for row in exact], aim)
 
 
 def unseen(G: Whole, q: Sequence[int]) -> list[Fraction] | None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from functools import cached_property
+from math import lcm
 from typing import final
 
 import numpy as np
@@ -170,6 +171,9 @@ class Reduction:
         whole, units = in_whole_numbers(self.exact_rows(equal))
         short = null_basis(whole)
         self.exact_basis = [[v * unit for v, unit in zip(vector, units, strict=True)] for vector in short]
+        self._whole_basis = fmpz_mat(
+            self.rows.shape[1], len(short), [v[j] for j in range(self.rows.shape[1]) for v in self.exact_basis]
+        )
         self._basis = (
             np.array([[_as_float(v) for v in vector] for vector in self.exact_basis], dtype=np.float64)
             .reshape(-1, self.rows.shape[1])
@@ -220,7 +224,9 @@ class Reduction:
         """A row or query in the coordinates of what the equalities leave."""
         if self.exact_basis is None:
             return list(row)
-        return [dot(row, vector) for vector in self.exact_basis]
+        below = lcm(*(v.denominator for v in row))
+        product = fmpz_mat([[v.numerator * (below // v.denominator) for v in row]]) * self._whole_basis
+        return [Fraction(int(product[0, k]), below) for k in range(len(self.exact_basis))]
 
     def over_equalities(self, weights: Weights, target: Sequence[Fraction]) -> Weights:
         """The weights completed by those of equalities, so that all of them add up to the target.

@@ -26,6 +26,8 @@ ROUNDS = 9
 """Bisections of the faces of the box."""
 OFF = 1e-6
 """A face whose combination is off by more than this is not believed."""
+SAMPLE, WORTH = 1000, 0.04
+"""A box that settled less than this share of so many points is not asked any more."""
 DEEPEST = 10
 """So many rows a dimension, those that cut deepest, are enough for a box: any rows of the cone prove it."""
 
@@ -41,6 +43,16 @@ class Box:
         self.z0, self.turn, self.pays = z0, turn, pays
         k = turn.shape[1]
         self.high, self.low, self._cost_high, self._cost_low = faces[:k], faces[k:], cost[:k], cost[k:]
+        self._asked, self._settled = 0, 0
+
+    def tally(self, settled: BoolArray) -> None:
+        """Remember which points of a batch it settled."""
+        self._asked, self._settled = self._asked + len(settled), self._settled + int(settled.sum())
+
+    @property
+    def is_worth_asking(self) -> bool:
+        """False if it settles next to nothing: which verdicts are given does not depend on it, only by whom."""
+        return self._asked < SAMPLE or self._settled >= WORTH * self._asked
 
     def settle(self, X: FloatArray, cone: RoundCone, codes: NDArray[np.int8]) -> None:
         """Codes ±1 for points whose row (x, −1), or its negative, lies in the cone: `holds` in one compiled pass over the points.
@@ -57,6 +69,7 @@ class Box:
             np.ascontiguousarray(X), frame[:-1], -frame[-1], sizes[:-1], float(sizes[-1]),
             np.array([self.high, self.low]), np.array([self._cost_high, self._cost_low]), self.pays, rounding, codes,
         )  # fmt: skip
+        self.tally(np.abs(codes) == 1)
 
     def _rounding(self, terms: int) -> float:
         """The length of the error of a vector of r sums of `terms` products, and of what the axes lack to be orthonormal."""

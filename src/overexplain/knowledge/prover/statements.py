@@ -30,6 +30,7 @@ from overexplain.knowledge.enclosures import enclose, exponent_and_weights, prod
 from overexplain.knowledge.prover.coding import Coding
 from overexplain.knowledge.prover.facts import FLIPS, NAMES, PLANE, SIDE, Block
 from overexplain.knowledge.prover.reduction import LinearFacts, Weights
+from overexplain.knowledge.prover.written import roughly
 
 ZERO, ONE = Fraction(0), Fraction(1)
 
@@ -90,7 +91,7 @@ class Statements:
             found += self._terms(i, weight)
         for i in both:
             found += [*self._terms(i, ONE), *self._terms(i, -ONE)]
-        return sorted(_joined(found), key=lambda term: (term.fact == "hoelder", -term.weight))
+        return sorted(_joined(found), key=lambda term: (term.fact == "hoelder", -roughly(term.weight)))
 
     def _terms(self, i: int, weight: Fraction) -> Iterator[Term]:
         if i < len(self.origin):

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from math import lcm
-from typing import final
+from operator import mul
+from typing import TypeVar, final
 
 import numpy as np
 
@@ -17,15 +18,17 @@ from overexplain.geometry.arrays import FloatArray
 from overexplain.knowledge.checker import Answer, Term, fact_of
 from overexplain.knowledge.enclosures import Evidence
 from overexplain.knowledge.facts import Steepest
-from overexplain.knowledge.promises import whole
+from overexplain.knowledge.promises import form, whole
 from overexplain.knowledge.prover.facts import ENTRY, NAMES, PLANE, STEP, WAY, exponent_and_weights
 from overexplain.knowledge.prover.prover import Prover
 from overexplain.knowledge.prover.stage import Asked, Proof
 from overexplain.knowledge.smooth import steepest_weight
 
 ZERO, ONE = Fraction(0), Fraction(1)
+ALL = slice(None)
 Key = tuple[str, int, int, int | None]
 """The name of a fact, its row, its sign, and the entry it is about."""
+T = TypeVar("T")
 REPAIRS = 3
 """How often a length that is left with less than nothing is paid by a row that bounds it."""
 
@@ -62,6 +65,18 @@ def shortened(prover: Prover, x: FloatArray, proof: Proof) -> Proof:
     return Proof(proof.sign, rows, weights, omega, float(beta[0])) if beta[0] > 0 else proof
 
 
+def _grow(weights: dict[T, Fraction], key: T, more: Fraction) -> None:
+    weights[key] = weights[key] + more if key in weights else more
+
+
+def roughly(weight: Fraction) -> float:
+    """To sort by: comparing long fractions takes longer than all else."""
+    try:
+        return float(weight)
+    except OverflowError:
+        return float("inf")
+
+
 def by_one_step(step: Steepest, x: FloatArray, sign: int) -> list[Term] | None:
     """A plane, its step and a Hölder term: all it takes under a smooth distance."""
     found, kappa = steepest_weight(step, x)
@@ -87,11 +102,10 @@ class _Writer:
         self.prover, self.answers, self.evidence = prover, answers, evidence
         self.claim = [ZERO] * (prover.p + 1)
         if x is not None:
-            self.claim = [*(proof.sign * Fraction(v) for v in x.tolist()), Fraction(-proof.sign)]
+            self.claim = [*(Fraction(proof.sign * v) for v in x.tolist()), Fraction(-proof.sign)]
         self.weights: dict[Key, Fraction] = {}
         self.vectors = [[ZERO] * prover.p for _ in prover.norms]
         self._lefts: dict[Key, Sequence[Fraction]] = {}
-        self._wholes: dict[Key, tuple[tuple[int, ...], int]] = {}
         self._gather(proof)
 
     def _gather(self, proof: Proof) -> None:
@@ -103,13 +117,13 @@ class _Writer:
             if fact < 0:
                 cut = prover.cuts[int(prover.way[row])]
                 number = int(np.argmax(cut[prover.p + 1 :] != 0))
-                self._add(number, [Fraction(weight) * Fraction(v) for v in cut[: prover.p].tolist()])
+                self._add(number, [Fraction(weight) * Fraction(v) if v else ZERO for v in cut[: prover.p].tolist()])
             else:
-                shares[fact] = shares.get(fact, ZERO) + int(prover.way[row]) * Fraction(weight)
+                _grow(shares, fact, Fraction(int(prover.way[row]) * weight))
         for used, weight in zip(prover.used.tolist(), proof.omega.tolist(), strict=True):
             if weight:
                 fact = int(prover._equalities[used])
-                shares[fact] = shares.get(fact, ZERO) + Fraction(weight)
+                _grow(shares, fact, Fraction(weight))
         levels = np.zeros((len(prover.norms), prover.p))
         for fact, share in shares.items():
             name, row, index = int(facts.name[fact]), int(facts.origin[fact]), int(facts.index[fact])
@@ -146,10 +160,10 @@ class _Writer:
         self._add(number, [Fraction(v) - kappa * w for v, w in zip(level.tolist(), towards, strict=True)])
 
     def _give(self, key: Key, weight: Fraction) -> None:
-        self.weights[key] = self.weights.get(key, ZERO) + weight
+        _grow(self.weights, key, weight)
 
     def _add(self, number: int, vector: Sequence[Fraction]) -> None:
-        self.vectors[number] = [a + b for a, b in zip(self.vectors[number], vector, strict=True)]
+        self.vectors[number] = [a + b if a and b else a or b for a, b in zip(self.vectors[number], vector, strict=True)]
 
     def _towards(self, row: int) -> list[Fraction]:
         answer = self.answers[row]
@@ -158,7 +172,11 @@ class _Writer:
 
     def _left(self, key: Key) -> Sequence[Fraction]:
         if key not in self._lefts:
-            self._lefts[key] = fact_of(self.answers, self._term(key, ONE), self.evidence).left
+            answer = self.answers[key[1]]
+            if key[0] == "plane" and answer.explanation is not None:
+                self._lefts[key] = form(answer.whole_explanation, key[2])
+            else:
+                self._lefts[key] = fact_of(self.answers, self._term(key, ONE), self.evidence).left
         return self._lefts[key]
 
     @staticmethod
@@ -193,13 +211,13 @@ class _Writer:
         """All terms: the given weights, then what takes over the offset, the ties and the rest."""
         prover, weights = self.prover, dict(given)
         vectors = [list(vector) for vector in self.vectors]
+        lack = self._missing(weights, slice(prover.p, None))[0]
+        if lack:
+            key, change = self._for_offset(weights, lack)
+            _grow(weights, key, change)
         missing = self._missing(weights)
         for vector in vectors:
             missing[:-1] = [a - b if b else a for a, b in zip(missing, vector, strict=False)]
-        if missing[-1]:
-            key, change = self._for_offset(weights, missing[-1])
-            weights[key] = weights.get(key, ZERO) + change
-            missing = [a - change * b for a, b in zip(missing, self._left(key), strict=True)]
         ties = prover.ties
         for i, amount in swapped.items():
             vectors[payer][i] -= amount
@@ -211,31 +229,26 @@ class _Writer:
             if not ties.value[i]:
                 weights["entry", int(ties.row[i]), sign, i] = abs(missing[i])
             elif sign * ties.value[i] > 0:
-                key = ("entry", int(ties.row[i]), 1, i)
-                weights[key] = weights.get(key, ZERO) + abs(missing[i])
+                _grow(weights, ("entry", int(ties.row[i]), 1, i), abs(missing[i]))
             else:
                 vectors[int(ties.number[i])][i] += missing[i]
             missing[i] = ZERO
-        vectors[payer] = [a + b for a, b in zip(vectors[payer], missing, strict=False)]
+        vectors[payer] = [a + b if a else b for a, b in zip(vectors[payer], missing, strict=False)]
         terms = [self._term(key, weight) for key, weight in weights.items() if weight > 0]
-        terms.sort(key=lambda term: -term.weight)  # what matters most is read first
+        terms.sort(key=lambda term: -roughly(term.weight))  # what matters most is read first
         return [*terms, *(self._hoelder(k, vector) for k, vector in enumerate(vectors) if any(vector))]
 
-    def _missing(self, weights: Mapping[Key, Fraction]) -> list[Fraction]:
+    def _missing(self, weights: Mapping[Key, Fraction], entries: slice = ALL) -> list[Fraction]:
         """The claim less the left sides with their weights: sums of whole numbers over one denominator."""
-        parts = [(weight, *self._whole(key)) for key, weight in weights.items()]
-        claim, below = whole(self.claim)
+        parts = [(weight, *whole(self._left(key))) for key, weight in weights.items()]
+        claim, below = whole(self.claim[entries])
         common = lcm(below, *(weight.denominator * denominator for weight, _, denominator in parts))
-        total = [v * (common // below) for v in claim]
-        for weight, numbers, denominator in parts:
-            factor = weight.numerator * (common // (weight.denominator * denominator))
-            total = [a - factor * b for a, b in zip(total, numbers, strict=True)]
-        return [Fraction(v, common) for v in total]
-
-    def _whole(self, key: Key) -> tuple[tuple[int, ...], int]:
-        if key not in self._wholes:
-            self._wholes[key] = whole(self._left(key))
-        return self._wholes[key]
+        factors = [weight.numerator * (common // (weight.denominator * under)) for weight, _, under in parts]
+        columns = list(zip(*(numbers[entries] for _, numbers, _ in parts), strict=True)) or [()] * len(claim)
+        return [
+            Fraction(v * (common // below) - sum(map(mul, factors, column)), common)
+            for v, column in zip(claim, columns, strict=True)
+        ]
 
     def _hoelder(self, number: int, vector: Sequence[Fraction]) -> Term:
         row = next(int(block.rows[0]) for block in self.prover.blocks if block.number == number)
