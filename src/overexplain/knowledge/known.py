@@ -25,8 +25,8 @@ from overexplain.knowledge.conflict import raise_by_cases, raise_conflict, raise
 from overexplain.knowledge.evidence import Finder, with_lengths
 from overexplain.knowledge.facts import LEVELS, Facts, Robust, no_facts, read_facts
 from overexplain.knowledge.pool import Pool
+from overexplain.knowledge.prover.blocks import Block, blocks_of
 from overexplain.knowledge.prover.contradictions import contradiction_of
-from overexplain.knowledge.prover.facts import Block, blocks_of
 from overexplain.knowledge.prover.log_prover import Contradiction, LogProver, NoInterior
 from overexplain.knowledge.prover.rationals import OutOfTime
 from overexplain.knowledge.region import Region

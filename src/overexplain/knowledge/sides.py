@@ -19,8 +19,8 @@ from overexplain.knowledge.checker import Answer, Lemma, Term, check_certificate
 from overexplain.knowledge.enclosures import Evidence
 from overexplain.knowledge.facts import Facts, read_facts
 from overexplain.knowledge.program import Program
+from overexplain.knowledge.prover.blocks import blocks_of
 from overexplain.knowledge.prover.contradictions import any_contradiction
-from overexplain.knowledge.prover.facts import blocks_of
 from overexplain.knowledge.terms import TermMaker
 from overexplain.log.querylog import QueryLog
 

@@ -11,7 +11,8 @@ import overexplain as ox
 from definition import Definition
 from overexplain.knowledge.answers import answers_of
 from overexplain.knowledge.evidence import Finder
-from overexplain.knowledge.prover.facts import blocks_of, read
+from overexplain.knowledge.prover.blocks import blocks_of
+from overexplain.knowledge.prover.facts import read
 from overexplain.knowledge.prover.keeper import Keeper
 from prover_logs import Made, mixed, seeds
 

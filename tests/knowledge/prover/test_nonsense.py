@@ -10,7 +10,9 @@ import pytest
 import overexplain as ox
 from campaigning import denied
 from definition import Definition
-from overexplain.knowledge.prover import ball, batch, cone, lengths, linear, projection, prover, stage
+from overexplain.knowledge.prover import (
+    ball, batch, cone, lengths, likely, linear, log_prover, program, projection, prover, rows, stage,
+)  # fmt: skip
 from prover_logs import Made, consistent_models, mixed, seeds
 
 NONSENSE: list[tuple[Any, str, Any]] = [
@@ -24,9 +26,9 @@ NONSENSE: list[tuple[Any, str, Any]] = [
     *((projection, "SMALL", v) for v in (0.0, 0.5, 2.0)),
     *((projection, "LIKE", np.float32(v)) for v in (-1.0, 2.0)),
     *((projection, "CLEAR", np.float32(v)) for v in (-1.0, 0.5)),
-    *((prover, "THIN", v) for v in (0.0, 1e3)),
+    *((rows, "THIN", v) for v in (0.0, 1e3)),
     *((prover, "WIDER", v) for v in (0.0, 1e3)),
-    *((prover, "RANK", v) for v in (1e-16, 0.5)),
+    *((rows, "RANK", v) for v in (1e-16, 0.5)),
     (prover, "ATTEMPTS", 1),
     (prover, "KNOWN", 2),
     (prover, "SMOOTH", 0),
@@ -39,6 +41,12 @@ NONSENSE: list[tuple[Any, str, Any]] = [
     (stage, "PIECE", 1),
     (linear, "PIECE", 1),
     (cone, "NEWTON", 0),
+    *((log_prover, "EASED_SLACK", v) for v in (0.0, 0.5)),
+    *((log_prover, "EASED_TOLERANCE", v) for v in (0.0, 0.5)),
+    (log_prover, "FEW", 0),
+    (program, "ROUNDS", 1),
+    *((program, "BOX", v) for v in (1e-3, 1e12)),
+    (likely, "MOST_STEPS", 1),
     *((ball, "ROOM", v) for v in (0.0, 1e-15, 0.3)),
 ]
 PROMISES = ("label", "valid", "exact", "rounded", "slack")

@@ -12,8 +12,8 @@ from overexplain.knowledge.answers import answers_of
 from overexplain.knowledge.checker import check_certificate
 from overexplain.knowledge.enclosures import enclose
 from overexplain.knowledge.evidence import Finder
+from overexplain.knowledge.prover.blocks import blocks_of
 from overexplain.knowledge.prover.cone import NoInterior
-from overexplain.knowledge.prover.facts import blocks_of
 from overexplain.knowledge.prover.lengths import usable
 from overexplain.knowledge.prover.prover import Prover
 from overexplain.knowledge.prover.stage import Asked, Proof

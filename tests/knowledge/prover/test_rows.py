@@ -13,7 +13,8 @@ from overexplain.errors import CertificateInvalid
 from overexplain.knowledge.answers import answers_of
 from overexplain.knowledge.checker import Answer, Fact, Term, fact_of
 from overexplain.knowledge.enclosures import enclose
-from overexplain.knowledge.prover.facts import ENTRY, FLIPS, PLANE, SIDE, STEEPEST, STEP, WAY, Facts, blocks_of, read
+from overexplain.knowledge.prover.blocks import blocks_of
+from overexplain.knowledge.prover.facts import ENTRY, FLIPS, PLANE, SIDE, STEEPEST, STEP, WAY, Facts, read
 from prover_logs import seeds
 
 ONE = Fraction(1)

@@ -20,8 +20,8 @@ from overexplain.geometry.arrays import BoolArray, FloatArray, IntArray
 from overexplain.geometry.hyperplane import NO, YES
 from overexplain.knowledge.answers import answers_of
 from overexplain.knowledge.evidence import Finder
+from overexplain.knowledge.prover.blocks import Block, blocks_of
 from overexplain.knowledge.prover.cone import NoInterior, gamma
-from overexplain.knowledge.prover.facts import Block, blocks_of
 from overexplain.knowledge.prover.linear import OPEN
 from overexplain.knowledge.prover.log_prover import Contradiction, LogProver
 from overexplain.knowledge.prover.statements import read_statements

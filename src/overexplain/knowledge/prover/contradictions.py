@@ -11,8 +11,9 @@ import numpy as np
 from overexplain.errors import CertificateInvalid
 from overexplain.knowledge.checker import Answer, Term, check_certificate
 from overexplain.knowledge.enclosures import Evidence
+from overexplain.knowledge.prover.blocks import Block
 from overexplain.knowledge.prover.cone import NoInterior
-from overexplain.knowledge.prover.facts import Block, Ties
+from overexplain.knowledge.prover.facts import Ties
 from overexplain.knowledge.prover.linear import LinearProver
 from overexplain.knowledge.prover.program import contradiction
 from overexplain.knowledge.prover.prover import Prover

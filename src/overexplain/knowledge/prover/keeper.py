@@ -24,7 +24,8 @@ from overexplain.geometry.arrays import BoolArray, FloatArray
 from overexplain.geometry.norm import UNIT_ROUNDOFF
 from overexplain.knowledge.checker import Answer, check_witness
 from overexplain.knowledge.enclosures import Evidence, NotEnclosed
-from overexplain.knowledge.prover.facts import Block, Ties, exponent_and_weights
+from overexplain.knowledge.prover.blocks import Block, exponent_and_weights
+from overexplain.knowledge.prover.facts import Ties
 from overexplain.knowledge.witnesses import find_offset
 from overexplain.log.extremes import BEYOND_FLOAT64
 

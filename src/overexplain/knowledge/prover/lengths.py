@@ -23,8 +23,9 @@ import numpy as np
 from overexplain.geometry.arrays import FloatArray, IntArray
 from overexplain.geometry.norm import Norm
 from overexplain.knowledge.facts import length_error
+from overexplain.knowledge.prover.blocks import exponent_and_weights
 from overexplain.knowledge.prover.cone import gamma
-from overexplain.knowledge.prover.facts import DOWN, UP, Ties, exponent_and_weights
+from overexplain.knowledge.prover.facts import DOWN, UP, Ties
 
 
 class Source(Protocol):

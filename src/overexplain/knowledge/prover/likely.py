@@ -1,4 +1,4 @@
-"""Models whose own answers are near the logged ones: where tolerances are wide, facts leave models that would not have answered so."""
+"""Models whose own answers are near the logged ones: where tolerances are wide, facts leave others, too."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 from scipy.optimize import least_squares
 
 from overexplain.geometry.arrays import FloatArray
-from overexplain.knowledge.prover.facts import Block
+from overexplain.knowledge.prover.blocks import Block
 from overexplain.log.extremes import BEYOND_FLOAT64
 
 POWERS = (0, 1, 3, 7)

@@ -28,6 +28,7 @@ from overexplain.geometry.arrays import BoolArray, FloatArray, IntArray
 from overexplain.knowledge.prover.ball import Ball
 from overexplain.knowledge.prover.batch import COMPILED, HELD, PIECE, UNKNOWN, Batch, Found
 from overexplain.knowledge.prover.cone import NoInterior, RoundCone, gamma
+from overexplain.knowledge.prover.points import Points
 from overexplain.knowledge.prover.rationals import combine_floats, combine_whole, in_whole_numbers, interior
 from overexplain.knowledge.prover.reduction import (
     BOUNDARY,
@@ -243,8 +244,9 @@ class LinearProver:
 
     def _look(self, X: FloatArray) -> NDArray[np.int8]:
         codes = np.full(len(X), OPEN, dtype=np.int8)
-        asked = _Asked(X, self)
-        codes[asked.beside_the_span()] = UNKNOWN
+        assert self.cone is not None
+        asked = Points(X, self.coding, self.reduction, self.cone, self.is_centre_kept)
+        codes[asked.beside_the_span(*self.unseen)] = UNKNOWN
         codes[asked.exact & ~asked.inner.any(axis=1)] = BOUNDARY
         self._by_box(asked, codes)
         for ball in (None,) if self.is_whole or self.ball is None else (self.ball, None):
@@ -253,7 +255,7 @@ class LinearProver:
                     break
         return codes
 
-    def _by_box(self, asked: _Asked, codes: NDArray[np.int8]) -> None:
+    def _by_box(self, asked: Points, codes: NDArray[np.int8]) -> None:
         """Certain where the box says so. A rank below D, or No by weak facts alone, takes a closer look."""
         if self._box is None or self.cone is None or self._is_screened() or not self._box.is_worth_asking:
             return  # a screen is the same box
@@ -269,7 +271,7 @@ class LinearProver:
         """True if every member of the ball has weight on a strict fact: then so has whatever is paid by it."""
         return bool(self.facts.strict[self.live].any())
 
-    def _search(self, asked: _Asked, codes: NDArray[np.int8], ball: Ball | None) -> bool:
+    def _search(self, asked: Points, codes: NDArray[np.int8], ball: Ball | None) -> bool:
         """Decide what can be; True if rows have joined meanwhile that were thought to be implied."""
         before = self.needed
         todo = np.flatnonzero((codes == OPEN) & np.isfinite(asked.inner).all(axis=1))
@@ -289,7 +291,7 @@ class LinearProver:
         key: FloatArray = rough + self.cone.centre / np.abs(self._inner @ self.cone.centre).mean()
         return key
 
-    def _search_piece(self, asked: _Asked, codes: NDArray[np.int8], todo: IntArray, ball: Ball | None) -> int:
+    def _search_piece(self, asked: Points, codes: NDArray[np.int8], todo: IntArray, ball: Ball | None) -> int:
         """Codes for some of the points, as many as the pool has room for; how many were done."""
         if self.batch is not None and self.needed is not None and self.batch.kept is not self.needed:
             self.batch = self.new_batch()
@@ -348,7 +350,7 @@ class LinearProver:
         """True for claims that may touch the plane: Yes, unless models may be turned round."""
         return (sign > 0) & (not self.facts.swapped)
 
-    def _by_models(self, asked: _Asked, codes: NDArray[np.int8], todo: IntArray, found: Found) -> None:
+    def _by_models(self, asked: Points, codes: NDArray[np.int8], todo: IntArray, found: Found) -> None:
         """UNKNOWN where a model that provably keeps every fact provably disagrees with the centre, which does."""
         assert self.cone is not None
         assert self.batch is not None
@@ -363,7 +365,7 @@ class LinearProver:
             self._join(self.cone.models(self.batch.models[~kept]))
             self.batch.drop(~kept)
 
-    def _towards_centre(self, asked: _Asked, codes: NDArray[np.int8], at: IntArray, models: FloatArray) -> None:
+    def _towards_centre(self, asked: Points, codes: NDArray[np.int8], at: IntArray, models: FloatArray) -> None:
         """Models that break a fact by a hair, or disagree by one: the same mixed with the centre."""
         assert self.cone is not None
         for share in SHARES:
@@ -415,7 +417,7 @@ class LinearProver:
             return None
         return Ball.inside(self.cone)
 
-    def _by_long_numbers(self, asked: _Asked, i: int, support: IntArray) -> Weights | None:
+    def _by_long_numbers(self, asked: Points, i: int, support: IntArray) -> Weights | None:
         """The same proof as with whole numbers, for numbers of any length: an exact solve on the rows that hold the target."""
         return self.weights(support, target_of(self.coding.exact(asked.X[i]), int(asked.sign[i])))
 
@@ -453,44 +455,3 @@ class LinearProver:
             except NoInterior:
                 self._weak[key] = None
         return self._weak[key]
-
-
-@final
-class _Asked:
-    """Points that are asked about, in the coordinates of a prover: `queries` in those of its rows, `inner` in reduced ones."""
-
-    def __init__(self, X: FloatArray, prover: LinearProver) -> None:
-        cone = prover.cone
-        assert cone is not None
-        self.X, self.prover = X, prover
-        self.queries, fits = prover.coding.queries(X)
-        self.inner, self.size = prover.reduction.inner(self.queries), prover.reduction.sizes(self.queries)
-        # Whole numbers below 2^53 are multiplied without rounding.
-        self.exact = fits & prover.is_whole & (self.size.max(axis=1) < 2.0**53)
-        self.gamma = gamma(self.queries.shape[1] + self.inner.shape[1] + 8)
-        said = self.inner @ cone.centre
-        off = self.gamma * (self.size @ np.abs(cone.centre))
-        self.sign = np.where(said >= 0, 1.0, -1.0)
-        self.clear = (np.abs(said) > off) & prover.is_centre_kept
-        self._size_of_said = np.abs(said) + off
-
-    def doubts(self, at: IntArray, models: FloatArray) -> BoolArray:
-        """For some points and a model for each: True if it says otherwise than the centre, for certain."""
-        said = np.einsum("ij,ij->i", self.inner[at], models) * self.sign[at]
-        off = self.gamma * np.einsum("ij,ij->i", self.size[at], np.abs(models))
-        return np.asarray((said < -off) & self.clear[at])
-
-    def rounding(self, at: IntArray, length: FloatArray) -> FloatArray:
-        """How far the targets of some points, of length 1 after a division by `length`, may be off."""
-        cone = self.prover.cone
-        assert cone is not None
-        size = np.linalg.norm(np.abs(self.queries[at]) @ np.abs(cone.map), axis=1)
-        return np.asarray(gamma(cone.rows.shape[1] + 8) * size / length + 4 * gamma(1))
-
-    def beside_the_span(self) -> BoolArray:
-        """True for points with a part that no row has: the centre, moved that way or back, says either."""
-        unseen, reach = self.prover.unseen
-        if not unseen.shape[1]:
-            return np.zeros(len(self.X), dtype=bool)
-        along = np.abs(self.inner @ unseen) - self.gamma * (self.size @ np.abs(unseen))
-        return np.asarray((along * reach > self._size_of_said[:, None]).any(axis=1))

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from overexplain.geometry.arrays import FloatArray
 from overexplain.knowledge.checker import Answer, Term
 from overexplain.knowledge.enclosures import Evidence
+from overexplain.knowledge.prover.blocks import Block
 from overexplain.knowledge.prover.cone import NoInterior
-from overexplain.knowledge.prover.facts import Block
 from overexplain.knowledge.prover.linear import OPEN, LinearProver
 from overexplain.knowledge.prover.models import MIXED, Models, mixed
 from overexplain.knowledge.prover.one_point import Evidence as Settling
@@ -78,7 +78,7 @@ class LogProver:
         constants = all(block.is_confined for block in blocks)
         self._linear: LinearProver | None = None
         is_measured = any(block.is_measured for block in blocks)
-        if not is_measured or any(not block.is_measured for block in blocks):
+        if not is_measured or any(not block.is_measured or block.has_bare_sides for block in blocks):
             self._said = read_statements(blocks, answers, swapped=swapped, constants=constants)
             self._linear = LinearProver(self._said.facts)
         if is_measured:

@@ -1,4 +1,4 @@
-"""The last resort in floats: one linear program about all rows, for a log in which the search sees no inside, or a claim it leaves open.
+"""The last resort in floats: one linear program about all rows, where the search sees no inside, or leaves a claim open.
 
 Rows of sources join as long as the program's model breaks them. What comes out is advice: weights that `lengths.Payer` has to
 accept, and a model that the Keeper has to admit.

@@ -16,31 +16,27 @@ from typing import final
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import qr
 
 from overexplain.geometry.arrays import BoolArray, FloatArray, IntArray
 from overexplain.knowledge.checker import Answer
 from overexplain.knowledge.enclosures import Evidence
 from overexplain.knowledge.facts import Steepest
 from overexplain.knowledge.prover.batch import HELD
+from overexplain.knowledge.prover.blocks import Block
 from overexplain.knowledge.prover.cone import NoInterior, gamma
-from overexplain.knowledge.prover.facts import ENTRY, WAY, Block, read
 from overexplain.knowledge.prover.keeper import Keeper, Model
-from overexplain.knowledge.prover.lengths import Equalities, Length, Payer, Source, usable
+from overexplain.knowledge.prover.lengths import usable
 from overexplain.knowledge.prover.likely import likely_models
 from overexplain.knowledge.prover.linear import OPEN, LinearProver
 from overexplain.knowledge.prover.pinned import Pinned, pin
 from overexplain.knowledge.prover.reduction import BOUNDARY
+from overexplain.knowledge.prover.rows import Rows
 from overexplain.knowledge.prover.stage import Asked, Proof, Rooms, Stage
 from overexplain.knowledge.smooth import smooth_codes
 
 UNKNOWN = 0
-THIN = 1e-7
-"""A slab thinner than this share of what its row can be is taken as an equality by the search."""
 WIDER = 1e-3
 """The same where floats see no inside otherwise."""
-RANK = 1e-7
-"""Equalities that differ by less than this are one."""
 ATTEMPTS = 14
 FEW_FITTED = 4
 """Refused models that get another offset, where only rationals can tell."""
@@ -56,7 +52,7 @@ SHARES = (0.02, 0.2, 0.5, 0.8, 0.95)
 
 
 @final
-class Prover:
+class Prover(Rows):
     """Decides points for a log with lengths; codes are 1, −1, 0 or OPEN (3). `hint`: models (a, b), rows, that may fit it;
     `linear`: a prover of what it says without lengths; `is_for_proofs`: no models are looked for."""
 
@@ -71,13 +67,8 @@ class Prover:
         is_for_proofs: bool = False,
     ) -> None:
         self.blocks, self.linear, self._is_for_proofs = list(blocks), linear, is_for_proofs
-        self.p = blocks[0].points.shape[1]
-        self.facts, self.ties, self.norms = read(blocks, self.p)
-        if self.ties.clash is not None:
-            raise NoInterior
+        super().__init__(blocks)
         self.keeper = Keeper(blocks, self.ties, answers, evidence)
-        self.sources: list[Source] = [Length(norm, k, self.ties, self.p) for k, norm in enumerate(self.norms)]
-        self.cuts = np.unique(np.vstack([source.first() for source in self.sources]), axis=0)
         self.known = np.zeros((0, self.p + 1))
         self._tries_centre = hint is None or self.keeper.is_quick  # else rationals would: too slow for a hint
         if hint is not None and self.keeper.is_quick:
@@ -89,39 +80,13 @@ class Prover:
 
     # Reading the facts.
 
-    def _read_rows(self) -> None:
-        """All facts as rows over the unknowns that are left, equalities as two; then the cuts."""
-        facts, ties = self.facts, self.ties
-        inequalities, equalities = np.flatnonzero(~facts.equal), np.flatnonzero(facts.equal)
-        slabs = np.zeros((len(equalities), facts.left.shape[1]))
-        slabs[np.arange(len(equalities)), self.p + 1 + facts.number[equalities]] = facts.width[equalities]
-        every = np.vstack([
-            facts.left[inequalities], facts.left[equalities] + slabs, slabs - facts.left[equalities], self.cuts
-        ])  # fmt: skip
-        n = len(equalities)
-        self.of_row = np.concatenate([inequalities, equalities, equalities, np.full(len(self.cuts), -1)])
-        """The fact of each row; −1: a cut, the last of which are `cuts`."""
-        self.way = np.concatenate([np.ones(len(inequalities) + n), -np.ones(n), np.arange(len(self.cuts))])
-        self.base = len(inequalities)
-        self.rows, sizes = ties.inner(every), ties.sizes(every)
-        measured = ~np.isin(facts.name[self.of_row[: self.base + n]], (ENTRY, WAY))  # the others have no unit
-        largest = np.abs(self.rows[: self.base + n][measured]).max(axis=0, initial=0.0)
-        self.scale = np.ldexp(1.0, -np.frexp(np.where(largest > 0, largest, 1.0))[1])
-        self._equal = ties.inner(facts.left[equalities])
-        self._equal_sizes = ties.sizes(facts.left[equalities])
-        self._equalities = equalities
-        self._sharp = self._thin(THIN) & facts.sharp[equalities]
-        self.used, self.null, self.back = self._split(np.flatnonzero(self._sharp))
-        self.equal = self._chosen(self.used, self.back)
-        self.payer = Payer(ties, self.norms, self.p, self.rows, sizes, self.equal, self.base)
-
     def _fit(self) -> None:
-        self._read_rows()
+        self.read_rows()
         thin, null, n = self._sharp, self.null, len(self._equalities)
         wide = np.flatnonzero(~thin)
         cut = self.base + 2 * n + np.arange(len(self.cuts))
         plain = np.concatenate([np.arange(self.base), self.base + wide, self.base + n + wide, cut]).astype(np.int64)
-        missed = self._missed(np.flatnonzero(thin), null)
+        missed = self.missed(np.flatnonzero(thin), null)
         force = np.concatenate([self.base + missed, self.base + n + missed]).astype(np.int64)
         self.slab: Stage | None = None
         self.core = self._core(plain, force, null)
@@ -132,55 +97,6 @@ class Prover:
     def centre(self) -> FloatArray:
         """A model of the unknowns in the middle of the rows; 0 if floats see none."""
         return np.zeros(self.rows.shape[1]) if self.core is None else self.core.centre
-
-    def _thin(self, share: float) -> BoolArray:
-        """Slabs thinner than a share of the most that their row can be, in units of its own length."""
-        facts, size = self.facts[self._equalities], np.zeros(len(self._equalities))
-        for k, norm in enumerate(self.norms):
-            own = facts.number == k
-            if own.any():
-                left = facts.left[own]
-                typical = float(np.median(np.asarray(norm(self.facts.left[:, : self.p]))))  # b is about as large
-                size[own] = np.asarray(norm(left[:, : self.p])) + np.abs(left[:, self.p + 1 + k])
-                size[own] += np.abs(left[:, self.p]) * typical
-        return np.asarray(facts.width < share * size)
-
-    def _split(self, thin: IntArray) -> tuple[IntArray, FloatArray, FloatArray]:
-        """(equalities that span the thin ones, the sharpest first; what they leave; the way back from their values)."""
-        size = self.rows.shape[1]
-        if not len(thin):
-            return np.zeros(0, dtype=np.int64), np.eye(size), np.zeros((size, 0))
-        scaled = self._equal[thin] * self.scale
-        length = np.linalg.norm(scaled, axis=1)
-        live = length > 1e-13 * np.linalg.norm(self._equal_sizes[thin] * self.scale, axis=1)
-        thin, scaled, length = thin[live], scaled[live], length[live]
-        if not len(thin):
-            return thin, np.eye(size), np.zeros((size, 0))
-        unit = scaled / length[:, None]
-        _, values, turned = np.linalg.svd(
-            unit if len(unit) <= size else np.linalg.qr(unit, mode="r"), full_matrices=True
-        )
-        rank = int((values > RANK * values[0]).sum())
-        sharpness = np.maximum(self.facts.width[self._equalities[thin]] / length, 1e-300)
-        order = qr((unit / np.maximum(sharpness, 1e-6 * sharpness.max())[:, None]).T, mode="r", pivoting=True)[1]
-        chosen = np.sort(order[:rank])
-        if (
-            np.linalg.matrix_rank(unit[chosen], tol=RANK / 10) < rank
-        ):  # sharp ones that hardly differ: by their directions alone
-            chosen = np.sort(qr(unit.T, mode="r", pivoting=True)[1][:rank])
-        back = self.scale[:, None] * np.linalg.pinv(unit[chosen]) / length[chosen]
-        return thin[chosen], turned[rank:].T, back
-
-    def _chosen(self, used: IntArray, back: FloatArray) -> Equalities:
-        facts = self.facts[self._equalities[used]]
-        return Equalities(self._equal[used], self._equal_sizes[used], facts.width, facts.number, back)
-
-    def _missed(self, thin: IntArray, null: FloatArray) -> IntArray:
-        """Thin slabs that the core leaves by more than a share of their width: the rank was cut off above them."""
-        rows = self._equal[thin] * self.scale
-        off = np.linalg.norm(rows @ null, axis=1)
-        noise = 1e-14 * np.linalg.norm(np.abs(rows) @ np.abs(null), axis=1)
-        return np.asarray(thin[(off > 1e-2 * self.facts.width[self._equalities[thin]]) & (off > noise)])
 
     def _core(self, plain: IntArray, force: IntArray, null: FloatArray) -> Stage | None:
         """What is left of the unknowns by the thin equalities; in slab coordinates if floats see no inside otherwise."""
@@ -193,7 +109,7 @@ class Prover:
             except NoInterior:
                 continue
         try:
-            return self._in_slabs(*self._split(np.flatnonzero(self._thin(WIDER))))
+            return self._in_slabs(*self.split(np.flatnonzero(self.thin(WIDER))))
         except NoInterior:
             return None
 
@@ -273,15 +189,7 @@ class Prover:
         middle = stage.centre / np.abs(stage.centre).max()
         for share in SHARES:
             self.admit(some / np.abs(some).max(axis=1, keepdims=True) * (1 - share) + share * middle)
-        return self._cut(np.vstack([some, middle[None, :]]))
-
-    def _cut(self, models: FloatArray) -> int:
-        """Cuts where a length is too short for a model; how many are new."""
-        whole = self._whole(models)
-        new = np.unique(np.vstack([source.broken(whole) for source in self.sources]), axis=0)[:256]
-        new = new[~(new[:, None, :] == self.cuts[None]).all(axis=2).any(axis=1)] if len(new) else new
-        self.cuts = np.vstack([self.cuts, new])
-        return len(new)
+        return self.cut(np.vstack([some, middle[None, :]]))
 
     def sides(self, x: FloatArray) -> tuple[int, ...]:
         """The sides that a point may be on for certain: those of the known models, either if there are none."""
@@ -293,17 +201,6 @@ class Prover:
         middle = self.centre / max(float(np.abs(self.centre).max()), 1e-300)
         own = model / max(float(np.abs(model).max()), 1e-300)
         self.admit(np.array([(1 - share) * own + share * middle for share in (0.0, 1e-6, 1e-3, *SHARES)]))
-
-    def join(self, models: FloatArray) -> bool:
-        """True if models break facts of a source that are no rows yet: they are now, the last ones."""
-        if not self._cut(models):
-            return False
-        self._read_rows()
-        return True
-
-    def _whole(self, models: FloatArray) -> FloatArray:
-        """Models of the unknowns as (a, b, t …)."""
-        return np.hstack([self.ties.outer(models), models[:, len(self.ties.free) + 1 :]])
 
     # Points.
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from functools import cached_property
 from math import lcm
-from typing import final
+from typing import Any, final
 
 import numpy as np
 from flint import fmpz_mat
@@ -171,9 +171,7 @@ class Reduction:
         whole, units = in_whole_numbers(self.exact_rows(equal))
         short = null_basis(whole)
         self.exact_basis = [[v * unit for v, unit in zip(vector, units, strict=True)] for vector in short]
-        self._whole_basis = fmpz_mat(
-            self.rows.shape[1], len(short), [v[j] for j in range(self.rows.shape[1]) for v in self.exact_basis]
-        )
+        self.__dict__.pop("_whole_basis", None)
         self._basis = (
             np.array([[_as_float(v) for v in vector] for vector in self.exact_basis], dtype=np.float64)
             .reshape(-1, self.rows.shape[1])
@@ -181,6 +179,15 @@ class Reduction:
         )
         size = np.abs(self._basis).sum(axis=0).max(initial=0.0)
         self.is_whole = self.facts.is_whole and bool(np.abs(self.rows).max() * size < EXACT)
+
+    @cached_property
+    def _whole_basis(self) -> Any:
+        basis = self.exact_basis or []
+        size = self.rows.shape[1]
+        return fmpz_mat(size, len(basis), [vector[j] for j in range(size) for vector in basis])
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name != "_whole_basis"}  # it cannot be pickled
 
     def without_zeros(self, live: IntArray) -> IntArray:
         """The rows that are not 0 where the equalities hold; a strict one that is contradicts them."""

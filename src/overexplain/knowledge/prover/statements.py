@@ -27,8 +27,9 @@ from overexplain.geometry.arrays import BoolArray, FloatArray, IntArray
 from overexplain.geometry.hyperplane import NO
 from overexplain.knowledge.checker import Answer, Term
 from overexplain.knowledge.enclosures import enclose, exponent_and_weights, product
+from overexplain.knowledge.prover.blocks import Block
 from overexplain.knowledge.prover.coding import Coding
-from overexplain.knowledge.prover.facts import FLIPS, NAMES, PLANE, SIDE, Block
+from overexplain.knowledge.prover.facts import FLIPS, NAMES, PLANE, SIDE
 from overexplain.knowledge.prover.reduction import LinearFacts, Weights
 from overexplain.knowledge.prover.written import roughly
 

@@ -19,7 +19,8 @@ from overexplain.knowledge.checker import Answer, Term, fact_of
 from overexplain.knowledge.enclosures import Evidence
 from overexplain.knowledge.facts import Steepest
 from overexplain.knowledge.promises import form, whole
-from overexplain.knowledge.prover.facts import ENTRY, NAMES, PLANE, STEP, WAY, exponent_and_weights
+from overexplain.knowledge.prover.blocks import exponent_and_weights
+from overexplain.knowledge.prover.facts import ENTRY, NAMES, PLANE, STEP, WAY
 from overexplain.knowledge.prover.prover import Prover
 from overexplain.knowledge.prover.stage import Asked, Proof
 from overexplain.knowledge.smooth import steepest_weight

@@ -1,0 +1,125 @@
+"""Facts as rows over the unknowns that ties leave: inequalities, slabs on either side, and cuts of sources."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from scipy.linalg import qr
+
+from overexplain.geometry.arrays import BoolArray, FloatArray, IntArray
+from overexplain.knowledge.prover.blocks import Block
+from overexplain.knowledge.prover.cone import NoInterior
+from overexplain.knowledge.prover.facts import ENTRY, WAY, read
+from overexplain.knowledge.prover.lengths import Equalities, Length, Payer, Source
+
+THIN = 1e-7
+"""A slab thinner than this share of what its row can be is taken as an equality by the search."""
+RANK = 1e-7
+"""Equalities that differ by less than this are one."""
+
+
+class Rows:
+    """The rows of a log; raises NoInterior if two answers tie an entry to different values."""
+
+    def __init__(self, blocks: Sequence[Block]) -> None:
+        self.p = blocks[0].points.shape[1]
+        self.facts, self.ties, self.norms = read(blocks, self.p)
+        if self.ties.clash is not None:
+            raise NoInterior
+        self.sources: list[Source] = [Length(norm, k, self.ties, self.p) for k, norm in enumerate(self.norms)]
+        self.cuts = np.unique(np.vstack([source.first() for source in self.sources]), axis=0)
+
+    def read_rows(self) -> None:
+        """All facts as rows over the unknowns that are left, equalities as two; then the cuts."""
+        facts, ties = self.facts, self.ties
+        inequalities, equalities = np.flatnonzero(~facts.equal), np.flatnonzero(facts.equal)
+        slabs = np.zeros((len(equalities), facts.left.shape[1]))
+        slabs[np.arange(len(equalities)), self.p + 1 + facts.number[equalities]] = facts.width[equalities]
+        every = np.vstack([
+            facts.left[inequalities], facts.left[equalities] + slabs, slabs - facts.left[equalities], self.cuts
+        ])  # fmt: skip
+        n = len(equalities)
+        self.of_row = np.concatenate([inequalities, equalities, equalities, np.full(len(self.cuts), -1)])
+        """The fact of each row; −1: a cut, the last of which are `cuts`."""
+        self.way = np.concatenate([np.ones(len(inequalities) + n), -np.ones(n), np.arange(len(self.cuts))])
+        self.base = len(inequalities)
+        self.rows, sizes = ties.inner(every), ties.sizes(every)
+        measured = ~np.isin(facts.name[self.of_row[: self.base + n]], (ENTRY, WAY))  # the others have no unit
+        largest = np.abs(self.rows[: self.base + n][measured]).max(axis=0, initial=0.0)
+        self.scale = np.ldexp(1.0, -np.frexp(np.where(largest > 0, largest, 1.0))[1])
+        self._equal = ties.inner(facts.left[equalities])
+        self._equal_sizes = ties.sizes(facts.left[equalities])
+        self._equalities = equalities
+        self._sharp = self.thin(THIN) & facts.sharp[equalities]
+        self.used, self.null, self.back = self.split(np.flatnonzero(self._sharp))
+        self.equal = self._chosen(self.used, self.back)
+        self.payer = Payer(ties, self.norms, self.p, self.rows, sizes, self.equal, self.base)
+
+    def thin(self, share: float) -> BoolArray:
+        """Slabs thinner than a share of the most that their row can be, in units of its own length."""
+        facts, size = self.facts[self._equalities], np.zeros(len(self._equalities))
+        for k, norm in enumerate(self.norms):
+            own = facts.number == k
+            if own.any():
+                left = facts.left[own]
+                typical = float(np.median(np.asarray(norm(self.facts.left[:, : self.p]))))  # b is about as large
+                size[own] = np.asarray(norm(left[:, : self.p])) + np.abs(left[:, self.p + 1 + k])
+                size[own] += np.abs(left[:, self.p]) * typical
+        return np.asarray(facts.width < share * size)
+
+    def split(self, thin: IntArray) -> tuple[IntArray, FloatArray, FloatArray]:
+        """(equalities that span the thin ones, the sharpest first; what they leave; the way back from their values)."""
+        size = self.rows.shape[1]
+        if not len(thin):
+            return np.zeros(0, dtype=np.int64), np.eye(size), np.zeros((size, 0))
+        scaled = self._equal[thin] * self.scale
+        length = np.linalg.norm(scaled, axis=1)
+        live = length > 1e-13 * np.linalg.norm(self._equal_sizes[thin] * self.scale, axis=1)
+        thin, scaled, length = thin[live], scaled[live], length[live]
+        if not len(thin):
+            return thin, np.eye(size), np.zeros((size, 0))
+        unit = scaled / length[:, None]
+        _, values, turned = np.linalg.svd(
+            unit if len(unit) <= size else np.linalg.qr(unit, mode="r"), full_matrices=True
+        )
+        rank = int((values > RANK * values[0]).sum())
+        sharpness = np.maximum(self.facts.width[self._equalities[thin]] / length, 1e-300)
+        order = qr((unit / np.maximum(sharpness, 1e-6 * sharpness.max())[:, None]).T, mode="r", pivoting=True)[1]
+        chosen = np.sort(order[:rank])
+        if (
+            np.linalg.matrix_rank(unit[chosen], tol=RANK / 10) < rank
+        ):  # sharp ones that hardly differ: by their directions alone
+            chosen = np.sort(qr(unit.T, mode="r", pivoting=True)[1][:rank])
+        back = self.scale[:, None] * np.linalg.pinv(unit[chosen]) / length[chosen]
+        return thin[chosen], turned[rank:].T, back
+
+    def _chosen(self, used: IntArray, back: FloatArray) -> Equalities:
+        facts = self.facts[self._equalities[used]]
+        return Equalities(self._equal[used], self._equal_sizes[used], facts.width, facts.number, back)
+
+    def missed(self, thin: IntArray, null: FloatArray) -> IntArray:
+        """Thin slabs that the core leaves by more than a share of their width: the rank was cut off above them."""
+        rows = self._equal[thin] * self.scale
+        off = np.linalg.norm(rows @ null, axis=1)
+        noise = 1e-14 * np.linalg.norm(np.abs(rows) @ np.abs(null), axis=1)
+        return np.asarray(thin[(off > 1e-2 * self.facts.width[self._equalities[thin]]) & (off > noise)])
+
+    def cut(self, models: FloatArray) -> int:
+        """Cuts where a length is too short for a model; how many are new."""
+        whole = self._whole(models)
+        new = np.unique(np.vstack([source.broken(whole) for source in self.sources]), axis=0)[:256]
+        new = new[~(new[:, None, :] == self.cuts[None]).all(axis=2).any(axis=1)] if len(new) else new
+        self.cuts = np.vstack([self.cuts, new])
+        return len(new)
+
+    def join(self, models: FloatArray) -> bool:
+        """True if models break facts of a source that are no rows yet: they are now, the last ones."""
+        if not self.cut(models):
+            return False
+        self.read_rows()
+        return True
+
+    def _whole(self, models: FloatArray) -> FloatArray:
+        """Models of the unknowns as (a, b, t …)."""
+        return np.hstack([self.ties.outer(models), models[:, len(self.ties.free) + 1 :]])
