@@ -43,7 +43,8 @@ def trace(
     points: FloatArray, sides: IntArray, features: tuple[int, int], base: FloatArray, box: Box,
     deadline: float | None = None,
 ) -> list[Corner]:  # fmt: skip
-    """The corners, counterclockwise from the rightmost; two for a segment, one for a point, none if nothing is certain in the box.
+    """The corners, counterclockwise from the rightmost, of these the lowest; two for a segment, one for a point, none if nothing
+    is certain in the box.
 
     `sides`: +1 for a fact that speaks for the verdict, −1 for one against it.
     """
@@ -56,7 +57,9 @@ def trace(
             corner for k, first in enumerate(ring)
             for corner in (first, *_between(plane, first, ring[(k + 1) % len(ring)]))
         ]  # fmt: skip
-    return _turning(_without_repeats(ring))
+    ring = _turning(_without_repeats(ring))
+    first = max(range(len(ring)), key=lambda k: (ring[k].at[0], -ring[k].at[1]))
+    return ring[first:] + ring[:first]
 
 
 def _between(plane: _Plane, first: Corner, last: Corner) -> list[Corner]:

@@ -18,7 +18,7 @@ GRID = 33
 """Values of either feature that are asked about at first."""
 PARTS = 16
 """Points on a ray that are asked about at a time."""
-MOST_CUTS = 400
+MOST_CUTS = 150
 FARTHER = (0.0, 1e-3, 0.03, 0.5)
 SAFE = 1e-12
 """What rounding can move a line or a distance by, in a square of side 1, and a good deal more."""
