@@ -34,6 +34,7 @@ class Note(NamedTuple):
 
 _SETS = ("overexplain.knowledge.facts", "overexplain.knowledge.checker")
 _REGION = ("overexplain.Knowledge.certify",)
+_BOTH = ("overexplain.Knowledge.certify", "overexplain.Knowledge.region")
 _PAPER = ("overexplain.extraction.paper",)
 _EXPLAIN = ("overexplain.ModelOracle.explain",)
 
@@ -57,7 +58,7 @@ CLAIMS: tuple[tuple[str, tuple[Claim, ...]], ...] = (
                   "a point is Yes if the smallest a·x − b is at least 0; printed is *larger than 0*, which a smallest value over a "
                   "cone, that has 0 in it, never is, and a·x = b is Yes", _REGION),
             Claim("eq:yes-rgn-opt", "the Yes region as that optimisation problem", _REGION),
-            Claim("thm:rgn_factuals", "both regions by weights on the labelled points", _REGION),
+            Claim("thm:rgn_factuals", "both regions by weights on the labelled points", _BOTH),
             Claim("fig:ex_rgns_F", "regions of a few labels reach beyond their convex hulls", _REGION),
         ),
     ),
@@ -68,7 +69,7 @@ CLAIMS: tuple[tuple[str, tuple[Claim, ...]], ...] = (
             Claim("eq:CF_J1_0", "the ball up to the counterfactual of a Yes is Yes", _SETS),
             Claim("eq:CF_J0_1", "the counterfactual of a No is not No", _SETS),
             Claim("eq:CF_J1_1", "the counterfactual of a Yes is not Yes", _SETS),
-            Claim("thm:region-CF", "both regions by a conic system", _REGION),
+            Claim("thm:region-CF", "both regions by a conic system", _BOTH),
             Claim("fig:ex_rgns_CF", "regions of one counterfactual", _REGION),
             Claim("fig:ex_rgns_CF_L1", "under ℓ1 two wedges stay open", _REGION),
             Claim("fig:ex_rgns_CF_L2", "under ℓ2 nothing stays open", _REGION),

@@ -11,8 +11,10 @@ import pytest
 
 from overexplain.auditing import slices
 from overexplain.auditing.determined import Determined
-from overexplain.auditing.slices import take_slice
+from overexplain.auditing.slices import take_slice, with_areas
 from overexplain.errors import DimensionMismatch, InvalidInput, NotFinite
+from overexplain.geometry.mechanism import Mechanism
+from overexplain.knowledge.engine import Knowledge
 from overexplain.knowledge.verdicts import Verdict
 from overexplain.log.querylog import QueryLog
 
@@ -120,6 +122,33 @@ def test_only_questions_and_explanations_in_the_plane_are_shown(log) -> None:
 def test_what_is_no_slice_is_refused(options, error, log) -> None:
     with pytest.raises(error):
         take_slice(Stand(), log, **({"features": (0, 1)} | options))
+
+
+def test_a_picture_has_the_borders_of_the_regions_and_the_grid_agrees() -> None:
+    log = QueryLog()
+    log.add_label([[0.0, 0.0], [1.0, 4.0], [4.0, 1.0], [5.0, 5.0]], [-1, -1, 1, 1])
+    knowledge = Knowledge(log)
+    found = take_slice(knowledge, log, (0, 1), size=(21, 21))
+    assert found.areas is None
+    drawn = with_areas(found, knowledge)
+    assert drawn.areas is not None
+    for verdict, corners in drawn.areas.items():
+        assert (corners >= [found.box[0][0], found.box[1][0]]).all()
+        assert (corners <= [found.box[0][1], found.box[1][1]]).all()
+        steps = np.roll(corners, -1, axis=0) - corners
+        grid = np.stack(np.meshgrid(found.across.values, found.up.values), axis=-1)
+        way = grid[..., None, :] - corners
+        depth = (steps[:, 0] * way[..., 1] - steps[:, 1] * way[..., 0]).min(axis=-1)
+        assert (depth[found.codes == verdict] > -1e-9).all()
+        assert (depth[found.codes != verdict] < 1e-9).all()
+
+
+def test_a_picture_of_robust_answers_has_the_grid_alone() -> None:
+    log = QueryLog(mechanism=Mechanism("l1", robustness="l2", radius=0.1))
+    log.add_label([[1.0, 1.0], [5.0, 1.0]], [-1, 1])
+    log.add_explanation([[1.0, 2.0]], [[3.5, 2.0]], label=[-1])
+    found = take_slice(Knowledge(log), log, (0, 1), size=(3, 3))
+    assert with_areas(found, Knowledge(log)) is found
 
 
 def test_an_empty_log_has_no_slices() -> None:

@@ -13,6 +13,7 @@ import pytest
 from overexplain.auditing.determined import RobustUse
 from overexplain.auditing.slices import Axis, Slice
 from overexplain.errors import InvalidInput
+from overexplain.knowledge.verdicts import Verdict
 from overexplain.report.areas import middle, runs
 from overexplain.report.png import write_png
 from overexplain.report.slices import letters, print_slice, ticks
@@ -220,6 +221,20 @@ def test_svg_draws_every_cell_once_and_every_mark_that_is_inside() -> None:
     assert len(page.findall(f"{SVG}rect[@class='no-mark']")) == 2
     assert len(page.findall(f"{SVG}path[@class='head']")) == 1
     assert len(page.findall(f"{SVG}path[@class='open-mark']")) == 1
+
+
+def test_areas_whose_borders_are_known_are_drawn_by_them(tmp_path) -> None:
+    border = np.array([[20.0, 20.0], [50.0, 30.0], [30.0, 60.0]])
+    found = replace(SLICE, areas={Verdict.YES: border, Verdict.NO: np.zeros((0, 2))})
+    page = ElementTree.fromstring(svg_of(found))
+    paths = {path.get("class"): path.get("d") for path in page.findall(SVG + "path")}
+    assert paths["yes exact"].count("L") == 2
+    assert paths["no"].count("M") == 3  # a border of no corners: the cells
+    assert len(page.findall(f"{SVG}rect[@class='unknown']")) == 1  # the ground of all
+    low, high = page.find(f"{SVG}rect[@class='frame']").get("x"), paths["yes exact"][1:].split("L")[0].split()[0]
+    assert float(low) < float(high) < float(low) + 484
+    write_png(found, tmp_path / "a.png")
+    assert (tmp_path / "a.png").read_bytes().startswith(b"\x89PNG")
 
 
 def test_svg_of_hostile_names_is_still_xml() -> None:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from overexplain.auditing.determined import RobustUse
-from overexplain.errors import DimensionMismatch, InvalidInput
+from overexplain.errors import DimensionMismatch, InvalidInput, SolverFailed
 from overexplain.geometry.arrays import BoolArray, FloatArray, as_point, frozen
 from overexplain.knowledge.verdicts import Verdict
 from overexplain.log.querylog import QueryLog
@@ -26,6 +26,9 @@ MOST_NUMBERS = 2**22
 
 DIRECTIONS = 144
 """Points on the outline of a ball; among them those along the axes and diagonals, where the balls of l1 and linf have corners."""
+
+PICTURE, COARSE = 1e-3, 4e-3
+"""How near to the region the borders of areas should be, as a share of the picture; where they are not, the grid is as good."""
 
 Span = tuple[float, float]
 
@@ -60,6 +63,7 @@ class Slice:
     robust        how the log's robust counterfactuals are used; None if it has none
     balls         outlines of the balls around robust explanations, (k, 2) each: all of it gets the answer's label; none
                   for a radius that is secret
+    areas         the certain areas, corners (k, 2) each, as the regions' polygons have them; None: only the grid is known
     """
 
     across: Axis
@@ -75,6 +79,15 @@ class Slice:
     oriented: bool
     robust: RobustUse | None = None
     balls: tuple[FloatArray, ...] = ()
+    areas: Mapping[Verdict, FloatArray] | None = None
+
+    @property
+    def box(self) -> tuple[Span, Span]:
+        """What a picture of it shows: half a step more than the values on every side."""
+        across, up = (
+            (float(a.values[0] - a.step / 2), float(a.values[-1] + a.step / 2)) for a in (self.across, self.up)
+        )
+        return across, up
 
     @property
     def held(self) -> tuple[tuple[str, float], ...]:
@@ -166,6 +179,20 @@ def take_slice(
         robust=robust,
         balls=tuple(_balls(log, np.flatnonzero(here & np.isfinite(answers).all(axis=1)), features)),
     )
+
+
+def with_areas(found: Slice, knowledge: Knowledge) -> Slice:
+    """The slice with the borders of its certain areas, for a picture; as it is where regions have no polygons."""
+    pair, areas = (found.across.feature, found.up.feature), {}
+    for verdict in (Verdict.YES, Verdict.NO):
+        try:
+            polygon = knowledge.region(verdict).polygon(pair, found.base, found.box, PICTURE)
+        except (InvalidInput, SolverFailed):
+            return found
+        if polygon.gap > COARSE:
+            return found
+        areas[verdict] = polygon.corners
+    return replace(found, areas=areas)
 
 
 def _balls(log: QueryLog, rows: NDArray[np.intp], features: tuple[int, int]) -> Iterator[FloatArray]:

@@ -10,7 +10,7 @@ import numpy as np
 
 from overexplain._files import read_regular, replacing
 from overexplain.auditing.determined import robust_use
-from overexplain.auditing.slices import Slice, take_slice
+from overexplain.auditing.slices import Slice, take_slice, with_areas
 from overexplain.cli.logs import read_log, refuse_to_overwrite, what_is_known
 from overexplain.cli.options import Size, Span
 from overexplain.cli.output import bar, print_json
@@ -62,7 +62,7 @@ def run_map(request: Request) -> None:
             robust=robust_use(log, request.robust),
         )  # fmt: skip
     if request.output is not None:
-        _draw(found, request.output)
+        _draw(with_areas(found, knowledge), request.output)
     if request.as_json:
         print_json(found.to_dict())
         return

@@ -19,6 +19,7 @@ from overexplain.errors import InvalidInput, SolverFailed
 from overexplain.geometry.arrays import FloatArray, as_point_or_rows
 from overexplain.geometry.hyperplane import NO, YES, Hyperplane
 from overexplain.geometry.mechanism import Mechanism
+from overexplain.knowledge.certain_region import CertainRegion
 from overexplain.knowledge.certificates import Certificate, Disagreement
 from overexplain.knowledge.faces import WORTH, Faces, certain_on
 from overexplain.knowledge.facts import LEVELS, Robust
@@ -125,6 +126,12 @@ class Knowledge:
         """The share of the points whose label is certain."""
         codes = self.certify(X).codes
         return float(np.mean((codes == YES) | (codes == NO))) if len(codes) else 0.0
+
+    def region(self, verdict: Verdict) -> CertainRegion:
+        """All points whose verdict this is, YES or NO: membership, generators, and polygons of slices."""
+        return CertainRegion(
+            self._known, copy.copy(self)._certify, verdict
+        )  # of a copy: what is added later is not in it
 
     # Questions.
 

@@ -12,18 +12,17 @@ import numpy as np
 
 from overexplain.auditing.slices import Slice
 from overexplain.errors import InvalidInput
-from overexplain.geometry.arrays import BoolArray
 from overexplain.knowledge.verdicts import Verdict
 from overexplain.report.areas import middle, runs
 from overexplain.report.slices import BALL, LETTERS, finding, premises, share_of
 from overexplain.report.svg import LIGHT, MOST_MARKS, WRAP
 
 FILLS = {
+    Verdict.UNKNOWN: (LIGHT["bg"], "////"),
+    Verdict.UNDECIDED: (LIGHT["bg"], "...."),
+    Verdict.BOUNDARY: (LIGHT["ink"], None),
     Verdict.YES: (LIGHT["yes-area"], None),
     Verdict.NO: (LIGHT["no-area"], None),
-    Verdict.UNKNOWN: (LIGHT["bg"], "////"),
-    Verdict.BOUNDARY: (LIGHT["ink"], None),
-    Verdict.UNDECIDED: (LIGHT["bg"], "...."),
 }
 MARKS = {
     1: ("o", "yes", "asked, answered Yes"),
@@ -47,7 +46,7 @@ def write_png(found: Slice, path: Path) -> None:
         if found.share(verdict):
             axes.add_patch(
                 patches.PathPatch(
-                    paths.Path(*_outline(found, found.codes == verdict)),
+                    paths.Path(*_outline(found, verdict)),
                     facecolor=fill,
                     hatch=hatch,
                     edgecolor=LIGHT["hatch"] if hatch else fill,
@@ -80,11 +79,18 @@ def write_png(found: Slice, path: Path) -> None:
         figure.savefig(path, format="png", metadata={"Title": finding(found), "Software": None})
 
 
-def _outline(found: Slice, mask: BoolArray) -> tuple[Any, Any]:
-    """The bars of an area as the corners and codes of one path."""
+def _outline(found: Slice, verdict: Verdict) -> tuple[Any, Any]:
+    """An area as the corners and codes of one path: by its border where that is known, else by bars."""
     across, up = found.across, found.up
     corners, codes = [], []
-    for row, start, stop in runs(mask):
+    if found.areas is not None and verdict == Verdict.UNKNOWN:  # the ground that the certain areas lie on
+        (left, right), (low, high) = found.box
+        corners = [(left, low), (right, low), (right, high), (left, high), (left, low)]
+        return np.array(corners), np.array([1, 2, 2, 2, 79], dtype=np.uint8)
+    if found.areas is not None and len(found.areas.get(verdict, ())) > 2:
+        border = found.areas[verdict]
+        return np.vstack([border, border[:1]]), np.array([1, *[2] * (len(border) - 1), 79], dtype=np.uint8)
+    for row, start, stop in runs(found.codes == verdict):
         left, right = (across.values[0] + (k - 0.5) * across.step for k in (start, stop))
         low, high = (up.values[0] + (k - 0.5) * up.step for k in (row, row + 1))
         corners += [(left, low), (right, low), (right, high), (left, high), (left, low)]

@@ -47,7 +47,7 @@ def svg_of(found: Slice) -> str:
     parts += [_text(LEFT, 34 + LINE * (k + 1), line, "mute") for k, line in enumerate(head[1:])]
     parts += [_text(LEFT, top + 6, _shortened(found.up.name), "up")]
     parts += [f'<rect class="ground" x="{LEFT}" y="{place.top}" width="{PLOT}" height="{PLOT}"/>']
-    parts += [_area(found.codes == verdict, name, place) for verdict, name in CLASSES.items()]
+    parts += _areas(found, place)
     parts += [f'<rect class="frame" x="{LEFT}" y="{place.top}" width="{PLOT}" height="{PLOT}"/>']
     parts += [_ball(outline, place) for outline in found.balls[:MOST_MARKS]]
     parts += _marks(found, place)
@@ -103,6 +103,21 @@ class _Place:
         """Where a point (across, up) is; None outside of the picture, and for NaN."""
         x, y = self.anywhere(point)
         return (x, y) if LEFT <= x <= LEFT + PLOT and self.top <= y <= self.top + PLOT else None
+
+
+def _areas(found: Slice, place: _Place) -> list[str]:
+    """Every verdict's area: that of certain points by its corners, where they are known, else cell by cell."""
+    if found.areas is None:
+        return [_area(found.codes == verdict, name, place) for verdict, name in CLASSES.items()]
+    ground = f'<rect class="unknown" x="{LEFT}" y="{place.top}" width="{PLOT}" height="{PLOT}"/>'
+    drawn = [_area(found.codes == v, CLASSES[v], place) for v in (Verdict.UNDECIDED, Verdict.BOUNDARY)]
+    for verdict, corners in found.areas.items():
+        if len(corners) > 2:
+            border = "L".join(f"{_n(x)} {_n(y)}" for x, y in map(place.anywhere, corners))
+            drawn.append(f'<path class="{CLASSES[verdict]} exact" d="M{border}z"/>')
+        else:  # a point or a segment would not be seen
+            drawn.append(_area(found.codes == verdict, CLASSES[verdict], place))
+    return [ground, *drawn]
 
 
 def _area(mask: np.ndarray, name: str, place: _Place) -> str:
@@ -235,7 +250,7 @@ _SHAPES = (
     ".end{text-anchor:end}.centre,.name{text-anchor:middle}.frame{fill:none}.arrow{fill:none;stroke-width:1.5}"
     ".ball{fill:none;stroke-dasharray:4 3}.yes-halo,.no-halo{stroke-width:5px;stroke-linejoin:round}"
     ".unknown{fill:url(#unknown)}.undecided{fill:url(#undecided)}path{shape-rendering:auto}"
-    ".yes,.no,.boundary{shape-rendering:crispEdges}"
+    ".yes,.no,.boundary{shape-rendering:crispEdges}.exact{shape-rendering:auto}"
 )
 _PATTERNS = (
     '<defs><pattern id="unknown" width="7" height="7" patternUnits="userSpaceOnUse" patternTransform="rotate(45)">'
