@@ -28,6 +28,7 @@ check: $(VENV)/.checks
 	$(BIN)/python benchmarks/readme_table.py --check
 	$(BIN)/python benchmarks/certify.py --check
 	$(BIN)/python benchmarks/monitor.py --check
+	$(BIN)/python benchmarks/audit_tables.py --check
 	$(BIN)/python benchmarks/logs.py --check
 	$(BIN)/python benchmarks/peers.py --check
 	$(BIN)/python benchmarks/multiclass.py --check
@@ -77,9 +78,11 @@ bench-imperfect: $(VENV)/.tests $(DICE)/.tests
 	$(BIN)/python benchmarks/imperfect.py
 	$(DICE)/bin/python benchmarks/imperfect.py --live
 
-# The audit of 10,000 cases of 30 features, and the demo's output for the README; then the monitor on a million rows.
+# The audit of 10,000 cases of 30 features, and the demo's output for the README; audits of the tables in the directory that
+# OVEREXPLAIN_DATA names, beside another program; then the monitor on a million rows.
 bench-audit: $(VENV)/.tests
 	$(BIN)/python benchmarks/audit.py
+	$(BIN)/python benchmarks/audit_tables.py
 	$(BIN)/python benchmarks/monitor.py
 
 # A million rows of every format beside pandas; the figures in docs/logs.md.
