@@ -18,7 +18,7 @@ from overexplain.geometry.arrays import BoolArray, FloatArray, IntArray, frozen
 from overexplain.geometry.mechanism import Mechanism
 from overexplain.geometry.norm import Norm
 from overexplain.knowledge.known import Known
-from overexplain.knowledge.prover.facts import Block
+from overexplain.knowledge.prover.blocks import Block
 from overexplain.knowledge.prover.linear import LinearProver
 from overexplain.knowledge.prover.one_point import decide
 from overexplain.knowledge.prover.reduction import LinearFacts

@@ -13,7 +13,8 @@ from exact_balls import dot
 from exact_lp import contradict, is_held, rank
 from overexplain.errors import InconsistentLog
 from overexplain.knowledge.prover.coding import WIDE, Coding
-from overexplain.knowledge.prover.linear import LinearProver, _Asked
+from overexplain.knowledge.prover.linear import LinearProver
+from overexplain.knowledge.prover.points import Points
 from overexplain.knowledge.prover.rationals import interior, null_basis, project_exactly
 from overexplain.knowledge.prover.reduction import Contradiction, LinearFacts
 from prover_logs import seeds
@@ -194,7 +195,7 @@ def test_products_that_float64_rounds_are_not_called_exact() -> None:
             continue
         far = 2 ** int(rng.integers(30, 40)) // most + rng.integers(0, 100, (8, 1))
         Q = (ends[0] + far * (ends[1] - ends[0]) + rng.integers(-1, 2, (8, 3))).astype(float)
-        asked = _Asked(Q, prover)
+        asked = Points(Q, prover.coding, prover.reduction, prover.cone, prover.is_centre_kept)
         for x, query, inner, is_exact in zip(Q, asked.queries, asked.inner.tolist(), asked.exact, strict=True):
             factor = -Fraction(float(query[-1]))
             true = [factor * v for v in prover.reduction.reduced([*prover.coding.exact(x), Fraction(-1)])]

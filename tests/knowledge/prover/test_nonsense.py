@@ -11,7 +11,18 @@ import overexplain as ox
 from campaigning import denied
 from definition import Definition
 from overexplain.knowledge.prover import (
-    ball, batch, cone, lengths, likely, linear, log_prover, program, projection, prover, rows, stage,
+    ball,
+    batch,
+    cone,
+    lengths,
+    likely,
+    linear,
+    log_prover,
+    program,
+    projection,
+    prover,
+    rows,
+    stage,
 )  # fmt: skip
 from prover_logs import Made, consistent_models, mixed, seeds
 

@@ -258,7 +258,7 @@ class _Writer:
     def _for_offset(self, weights: Mapping[Key, Fraction], lack: Fraction) -> tuple[Key, Fraction]:
         """What takes over the offset: a plane, or else the weight of the row that has most of it."""
         anchor = self.prover.payer.anchor
-        if anchor is not None:
+        if anchor is not None and any(self.claim):  # a contradiction names no row for rounding alone
             facts = self.prover.facts
             fact = int(self.prover._equalities[self.prover.used[anchor]])
             if int(facts.name[fact]) == PLANE:  # its left side ends in −sign
