@@ -89,6 +89,7 @@ def child(order: dict[str, Any]) -> None:
 
 
 def main() -> None:
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)  # under nohup nobody would be told to stop, and the tests never end
     parse(["probe", "endpoint.toml", "--dry-run"])  # puts the command line together, once, before the forks
     for line in sys.stdin:
         order = json.loads(line)

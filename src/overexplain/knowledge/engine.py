@@ -21,7 +21,6 @@ from overexplain.geometry.hyperplane import NO, YES, Hyperplane
 from overexplain.geometry.mechanism import Mechanism
 from overexplain.knowledge.certain_region import CertainRegion
 from overexplain.knowledge.certificates import Certificate, Disagreement
-from overexplain.knowledge.faces import WORTH, Faces, certain_on
 from overexplain.knowledge.facts import LEVELS, Robust
 from overexplain.knowledge.known import Known
 from overexplain.knowledge.settle import UNDECIDED
@@ -186,7 +185,7 @@ class Knowledge:
         settler.limit(deadline)
         unique, inverse = np.unique(points[waiting], axis=0, return_inverse=True)
         found = np.full(len(unique), OPEN, dtype=np.int8)
-        faces, pool = Faces(region.facts, region.exponents), self._known.pool
+        pool = self._known.pool
         found[pool.disagree(unique)] = Verdict.UNKNOWN
         screens = self._known.screens()
         if screens is not None:
@@ -200,10 +199,6 @@ class Knowledge:
                 settled = UNDECIDED
             found[first] = settled.verdict
             pool.learn(settled.yes, None if settled.is_turned else settled.no)
-            face = faces.learn(settled)
-            if len(todo) >= WORTH and face is not None:
-                found[todo] = certain_on(face, unique[todo])
-                todo = todo[found[todo] == OPEN]
             if settled.yes is not None and len(todo):
                 found[todo[pool.disagree(unique[todo])]] = Verdict.UNKNOWN
                 todo = todo[found[todo] == OPEN]

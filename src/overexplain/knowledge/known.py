@@ -126,16 +126,16 @@ class Known:
         """The fast side of what the prover does not read."""
         with self._lock:
             if self._region is None:
-                self._region = Region(self.facts, deadline=self.deadline())
+                self._region = Region(self.facts)
             return self._region
 
     def codes(self, X: FloatArray, deadline: float | None) -> NDArray[np.int8]:
         """A code for every point; OPEN is left to the exact step."""
         if self.prover is None:
-            return self.region.codes(X, deadline)
+            return self.region.codes(X)
         if not self.prover.is_vast:
             return self.prover.codes(X, deadline)
-        codes = np.array(self.region.codes(X, deadline))
+        codes = np.array(self.region.codes(X))
         left = np.flatnonzero(codes == OPEN)
         codes[left] = self.prover.codes(X[left], deadline)
         return codes
@@ -206,7 +206,7 @@ class Known:
             settler.centre = None if self.prover is None else self.prover.centre
             if settler.centre is None:
                 raise_conflict(self.log, self.facts, answers, self.sides, self.tolerance)
-        settler.suggest = lambda x: self.region.opponent(x, settler.ties.deadline)
+        settler.suggest = lambda x: self.region.opponent(x)
         return settler
 
     def _make_robust(self, answers: Mapping[int, Answer], evidence: Finder) -> RobustSettler:

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import copy
 from dataclasses import replace
-from fractions import Fraction
 from typing import Any, final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from overexplain.geometry.arrays import FloatArray
-from overexplain.geometry.hyperplane import NO
 from overexplain.geometry.norm import UNIT_ROUNDOFF
 from overexplain.knowledge.cone import Cone, build_cone
 from overexplain.knowledge.core import THIN
@@ -22,7 +20,6 @@ from overexplain.knowledge.program import column_exponents
 from overexplain.knowledge.rational_norms import exponent_and_weights, is_flat
 from overexplain.knowledge.shells import Directions, touching_steps
 from overexplain.knowledge.smooth import OPEN, smooth_codes, smooth_facts
-from overexplain.knowledge.span import Span
 from overexplain.knowledge.ties import Model
 
 UNKNOWN = 0
@@ -37,7 +34,7 @@ class Region:
     `trusted`: a 0 is proved. Otherwise it only says that the linear rows leave the point open.
     """
 
-    def __init__(self, facts: Facts, touching: Directions | None = None, deadline: float | None = None) -> None:
+    def __init__(self, facts: Facts, touching: Directions | None = None) -> None:
         whole, facts = facts, _measured(facts)
         self.facts = facts
         vectors = [
@@ -50,20 +47,8 @@ class Region:
         self.cone: Cone = build_cone(facts, -self.exponents, touching)
         if facts is not whole:
             self.cone = replace(self.cone, is_complete=False)
-        self.span: Span | None = None
         self.gauge: Gauge | None = None
         self.view: View | None = None
-        self.columns: NDArray[np.intp] = np.arange(facts.dimension + 1)
-        if facts.is_linear and len(self.cone.rows) and self.cone.core.exact is None:
-            self.span = Span.of(self.cone.rows, self.exponents)
-            if self.span.is_whole:
-                self.span = None
-            elif self.span.is_certain(deadline):
-                self.columns = self.span.pivots
-            else:  # rows that depend on each other nearly, but not exactly: nothing for floats to decide
-                self.span = None
-                self.trusted = False
-                return
         self._fit()
         self.trusted = self.gauge is not None and self.cone.is_complete and self._core_keeps()
 
@@ -85,23 +70,15 @@ class Region:
         """True if nothing is known."""
         return not len(self.cone.rows)
 
-    @property
-    def _has_no(self) -> bool:
-        return bool((self.facts.sides == NO).any()) or any(
-            isinstance(f, OnSide) and f.side == NO for f in self.facts.explained
-        )
-
     def _fit(self) -> None:
         if self.is_empty:
             return
         rows, errors, self._kept = self.cone.reduced()
-        if self.span is not None:
-            rows, errors = rows[:, self.columns], errors[:, self.columns]
         exact = self.facts.is_linear and self.cone.core.exact is None
         dimension = rows.shape[1]
         if not len(rows) or not dimension:
             return
-        if self.cone.core.exact is not None and _rank(rows) < dimension:
+        if (exact or self.cone.core.exact is not None) and _rank(rows) < dimension:
             return
         try:
             self.gauge = fit_gauge(rows, None if exact else errors)
@@ -112,10 +89,8 @@ class Region:
     def _view(self, exact: bool) -> View | None:
         """How points are seen by the gauge, with what tolerances cost over its whole reach."""
         assert self.gauge is not None
-        if exact and self.span is None:
+        if exact:
             return View.of(self.gauge)
-        if self.span is not None:
-            return View.of(self.gauge, has_offset=False)
         core = self.cone.core
         view = View.of(self.gauge, core.basis)
         extent = np.abs(core.basis) @ (np.abs(self.gauge.centre) + WIDE * np.abs(self.gauge.spread) @ self.gauge.reach)
@@ -180,45 +155,31 @@ class Region:
 
     def inside(self) -> FloatArray | None:
         """A model inside, in float64."""
-        return None if self.gauge is None or self.span is not None else self.cone.core.basis @ self.gauge.centre
+        return None if self.gauge is None else self.cone.core.basis @ self.gauge.centre
 
     def centre(self) -> Model | None:
         """A model inside, in rationals; the caller has it checked."""
-        return None if self.gauge is None else self._model(self.gauge.centre)
+        return None if self.gauge is None else self.cone.core.model(self.gauge.centre)
 
-    def _model(self, inside: FloatArray) -> Model:
-        """A point of the gauge's cone as a model."""
-        if self.span is None:
-            return self.cone.core.model(inside)
-        whole = np.zeros(self.facts.dimension + 1)
-        whole[self.columns] = inside
-        exact = [Fraction(float(v)) for v in whole]
-        return exact[:-1], exact[-1]
-
-    def opponent(self, x: FloatArray, deadline: float | None = None) -> Model | None:
-        """A model inside that disagrees with the centre about x, if the gauge has one in time; the caller has it checked."""
+    def opponent(self, x: FloatArray) -> Model | None:
+        """A model inside that disagrees with the centre about x, if the gauge has one; the caller has it checked."""
         if self.gauge is None or self.view is None:
             return None
-        asked = x if self.span is None else np.append(x, -1.0)[self.columns]
-        if self.span is not None and not self.span.reached(np.append(x, -1.0)[None, :], self.exponents, deadline)[0][0]:
-            return None
-        z = self.gauge.opponent(self.view, asked)
-        if z is None:
-            return None
-        return self._model(self.gauge.centre + self.gauge.spread @ z)
+        z = self.gauge.opponent(self.view, x)
+        return None if z is None else self.cone.core.model(self.gauge.centre + self.gauge.spread @ z)
 
     @np.errstate(all="ignore")
-    def codes(self, X: FloatArray, deadline: float | None = None) -> NDArray[np.int8]:
-        """A code for every point (row); what takes an exact step beyond the deadline (time.monotonic) is OPEN."""
+    def codes(self, X: FloatArray) -> NDArray[np.int8]:
+        """A code for every point (row)."""
         if len(X) and not max(float(X.max()), -float(X.min())) < self._largest:
             # Products would overflow: such points are left to the exact step.
             near = (np.abs(X) < self._largest).all(axis=1)
             codes = np.full(len(X), OPEN, dtype=np.int8)
-            codes[near] = self._codes(X[near], deadline)
+            codes[near] = self._codes(X[near])
             return codes
-        return self._codes(X, deadline)
+        return self._codes(X)
 
-    def _codes(self, X: FloatArray, deadline: float | None) -> NDArray[np.int8]:
+    def _codes(self, X: FloatArray) -> NDArray[np.int8]:
         codes = np.full(len(X), OPEN, dtype=np.int8)
         if self.is_empty:
             core = self.cone.core
@@ -230,19 +191,6 @@ class Region:
             codes[todo] = smooth_codes(fact, X[todo])
             todo = todo[codes[todo] == OPEN]
         if self.smooth or not len(todo):
-            return codes
-        if self.span is not None:
-            queries = np.hstack([X, -np.ones((len(X), 1))])
-            inside, late = self.span.reached(queries, self.exponents, deadline)
-            if self.cone.is_complete:
-                codes[~inside & ~late] = UNKNOWN
-            if self.gauge is not None and self.view is not None and inside.any():
-                found = self.gauge.decide(self.view, queries[np.ix_(inside, self.columns)])
-                if not self._has_no:  # a model out of reach has every logged point, and this one, on its plane: Yes
-                    found[found == NO] = UNKNOWN
-                if not self.cone.is_complete:
-                    found[found == UNKNOWN] = OPEN
-                codes[inside] = found
             return codes
         if self.gauge is None or self.view is None:
             return codes

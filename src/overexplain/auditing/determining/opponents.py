@@ -81,7 +81,7 @@ class Opponents:
         """Models that keep the linear part: its middle, and for each point one that decides it otherwise than the middle."""
         gauge, view = self._region.gauge, self._region.view
         found = []
-        if gauge is not None and view is not None and self._region.span is None:
+        if gauge is not None and view is not None:
             opposed = [gauge.opponent(view, point) for point in points]
             found = [view.anchor, *(view.anchor + view.matrix @ z for z in opposed if z is not None)]
         return np.array([end / np.abs(end).max() for end in found]).reshape(-1, len(self._truth))

@@ -97,7 +97,7 @@ class LogProver:
     def is_vast(self) -> bool:
         """True for so many labels in so many dimensions, none of them whole numbers, that a gauge is faster for most points."""
         cone = None if not self._is_told or self.linear.is_whole else self.linear.cone
-        return cone is not None and cone.rank > VAST and len(cone.rows) > 20 * cone.rank
+        return cone is not None and cone.rank == cone.rows.shape[1] > VAST and len(cone.rows) > 20 * cone.rank
 
     @cached_property
     def centre(self) -> Model | None:
