@@ -78,6 +78,8 @@ class Known:
             return
         self.sides = find_sides(log, self.answers, tolerance, Finder(), None if earlier is None else earlier.sides)
         blocks = None if self.unsided else blocks_of(log, self.sides.labels, tolerance, self.answers)
+        if blocks is not None and robust in LEVELS[:2] and any(block.is_robust for block in blocks):
+            blocks = None
         if blocks is not None:
             self.has_facts = bool(blocks)
             if not blocks:
@@ -230,7 +232,7 @@ class Known:
     def screens(self) -> Screens | None:
         """What settles batches of points under robust counterfactuals; None for other logs."""
         settler = self.settler()
-        if self._screens is None and isinstance(settler, RobustSettler):
+        if self._screens is None and isinstance(settler, RobustSettler) and self.prover is None:
             self._screens = Screens(self.region, settler, self.pool)
         return self._screens
 

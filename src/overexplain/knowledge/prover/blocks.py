@@ -16,7 +16,7 @@ from overexplain.geometry.mechanism import Mechanism
 from overexplain.geometry.norm import UNIT_ROUNDOFF, Norm
 from overexplain.geometry.norms import Weighted
 from overexplain.knowledge.answers import answers_of
-from overexplain.knowledge.facts import Steepest, is_euclidean, length_error
+from overexplain.knowledge.facts import Secret, Steepest, is_euclidean, length_error
 from overexplain.knowledge.promises import Answer
 from overexplain.log.querylog import QueryLog
 
@@ -44,6 +44,33 @@ class Block:
     """Exact answers lie on the plane, unless discrete features brought them across."""
     is_confined: bool = False
     """The answers were chosen from a domain."""
+    ball: int = -1
+    """The number of the length that says how far behind the plane robust answers lie; −1: they lie on it."""
+
+    @property
+    def is_robust(self) -> bool:
+        """True if a whole ball around the answers lies across."""
+        return self.ball >= 0
+
+    @property
+    def is_tight(self) -> bool:
+        """True if robust answers are as far behind the plane as their ball asks for, to within a tolerance, and no farther."""
+        return self.is_robust and self.slack == 0.0
+
+    @property
+    def radius(self) -> float:
+        """How many of its ball's length robust answers lie behind the plane: one of a secret reach."""
+        assert self.terms is not None
+        return 1.0 if self.terms.radius is None or self.terms.robustness is None else self.terms.radius
+
+    @property
+    def reach(self) -> Norm | Secret:
+        """The length that robust answers lie behind the plane by: that of their ball, or a secret one."""
+        assert self.terms is not None
+        is_known = self.terms.radius is not None and self.terms.robustness is not None
+        length = self.terms.robustness if is_known else Secret(self.terms.distance, self.terms.robustness)
+        assert length is not None
+        return length
 
     @property
     def is_measured(self) -> bool:
@@ -72,8 +99,8 @@ class Block:
 
     @property
     def has_bare_sides(self) -> bool:
-        """True if some answer is as good as its question: all that is left of its side is the label."""
-        return self.is_measured and bool((self.is_loose | (self.lengths[0] <= self.tolerance)).any())
+        """True if all that is left of some side is the label: its answer is as good as its question, or robust."""
+        return self.is_measured and bool((self.is_loose | self.is_robust | (self.lengths[0] <= self.tolerance)).any())
 
     def of(self, which: IntArray) -> Block:
         """Some of its rows."""
@@ -116,9 +143,13 @@ class Block:
         assert self.answers is not None
         if self.terms.tolerance is not None:
             return np.full(len(self.rows), self.terms.tolerance)
-        off = length_error(self.norm, self.points.shape[1])
+        if self.terms.slack is None:
+            return np.zeros(len(self.rows))
+        off, rounding = length_error(self.norm, self.points.shape[1]), self.norm.answer_rounding
+        if self.is_robust and self.terms.robustness is not None:  # the reach of its ball was computed, too
+            rounding = max(rounding, self.terms.robustness.answer_rounding)
         far = np.asarray(self.norm(self.points)) + np.asarray(self.norm(self.answers))
-        return np.asarray(self.norm.answer_rounding * far * (1 + off))
+        return np.asarray(rounding * far * (1 + off))
 
     def steepest(self, k: int) -> Steepest:
         """The k-th row as one step of a smooth distance."""
@@ -140,14 +171,14 @@ def exponent_and_weights(norm: Norm, p: int) -> tuple[float, FloatArray] | None:
 def blocks_of(
     log: QueryLog, labels: ArrayLike, tolerance: float | None, answers: Mapping[int, Answer] | None = None
 ) -> list[Block] | None:
-    """The log by terms, labels first; None if it has robust rows. `answers` are its rows in exact numbers."""
+    """The log by terms, labels first; None if it has robust rows of an unknown distance. `answers` are its rows in exact numbers."""
     if log.dimension is None:
         return []
     exact = answers_of(log, tolerance) if answers is None else answers
     points, sides = log.points, np.asarray(labels, dtype=np.int64)
     used = np.zeros(len(log), dtype=bool)
     blocks: list[Block] = []
-    numbers: dict[Norm, int] = {}
+    numbers: dict[Norm | Secret, int] = {}
     explained = np.zeros(len(log), dtype=bool)
     explained[log.explained] = True
     for number, declared in enumerate(log.mechanisms):
@@ -156,7 +187,18 @@ def blocks_of(
             continue
         terms = declared if tolerance is None else replace(declared, tolerance=tolerance)
         if not terms.is_plain and terms.domain is None:
-            return None
+            if terms.distance is None:
+                return None
+            sided = rows[sides[rows] != 0]
+            if len(sided):
+                at, own = numbers.setdefault(terms.distance, len(numbers)), sided
+                robust = Block(
+                    own, points[own], sides[own], terms, log.explanations[own], at, is_loose=terms.slack is None, ball=0
+                )
+                ball = numbers.setdefault(robust.reach, len(numbers))
+                blocks.append(replace(robust, ball=ball))
+                used[own] = True
+            continue
         for kind in _kinds(terms, rows, sides, exact):
             at = numbers.setdefault(terms.distance, len(numbers)) if kind.is_measured and terms.distance else -1
             own = kind.rows

@@ -92,8 +92,9 @@ def _candidates(
 
 def _numbered(blocks: Sequence[Block]) -> list[Block]:
     """The blocks with their lengths counted from 0: some may be gone."""
-    numbers = {old: new for new, old in enumerate(sorted({block.number for block in blocks if block.is_measured}))}
-    return [replace(block, number=numbers.get(block.number, -1)) for block in blocks]
+    used = {number for block in blocks for number in (block.number, block.ball) if number >= 0}
+    numbers = {old: new for new, old in enumerate(sorted(used))} | {-1: -1}
+    return [replace(block, number=numbers[block.number], ball=numbers[block.ball]) for block in blocks]
 
 
 def _at_most_one(terms: Sequence[Term]) -> list[Term]:

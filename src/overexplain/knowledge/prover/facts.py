@@ -13,6 +13,14 @@ names):
     step      ℓ∞: −y·w − ‖w‖·t, equal to within 2τ: steepest and Hölder
     way       ℓ2: a_i − u_i·t, equal to within about τ/‖w‖: steepest and Hölder, u the unit vector of the step
 
+Robust answers lie ρ·s behind the plane, s = ‖a‖* of the norm of their ball, one more of the lengths (or a secret reach r ≥ 0, ρ = 1):
+
+    plane     (x', −1) + y·ρ·s, equal to within τ
+    side      y·(x, −1)                          the label alone
+    reach     y·(x, −1) − m·t + ρ·s
+    behind    −y·(x', −1) − ρ·s + τ·t            of answers that may lie farther behind than they need to
+    chord     γ·t − δ·s                          s is no longer than so many t
+
 Ties are no rows but substitutions: under ℓ1 with weights d, a_i = ±d_i·t where the answer moved feature i by more than
 τ; under ℓ∞ a_i = 0 where it stayed behind by more than 2τ. They hold without any tolerance.
 """
@@ -29,10 +37,11 @@ from numpy.typing import NDArray
 
 from overexplain.geometry.arrays import BoolArray, FloatArray, IntArray
 from overexplain.geometry.norm import UNIT_ROUNDOFF, Norm
+from overexplain.knowledge.facts import Secret
 from overexplain.knowledge.prover.blocks import Block, exponent_and_weights, steepness
 
-SIDE, PLANE, STEEPEST, FLIPS, ENTRY, STEP, WAY = range(7)
-NAMES = ("side", "plane", "steepest", "flips", "entry", "step", "way")
+SIDE, PLANE, STEEPEST, FLIPS, ENTRY, STEP, WAY, REACH, BEHIND, CHORD = range(10)
+NAMES = ("side", "plane", "steepest", "flips", "entry", "step", "way", "reach", "plane", "chord")
 UP, DOWN = 1 + 1e-13, 1 - 1e-13
 SHARP = 1e-4
 """An answer whose tolerance is below this share of its step fixes entries of a: a direction is off by τ/‖w‖ but for its square."""
@@ -64,11 +73,11 @@ class Facts:
     @staticmethod
     def joined(parts: Sequence[Facts], size: int) -> Facts:
         """All rows of some facts over `size` unknowns."""
-        parts = [_rows(np.zeros((0, size)), np.zeros(0, dtype=np.int64), SIDE), *parts]
+        parts = [rows_of(np.zeros((0, size)), np.zeros(0, dtype=np.int64), SIDE), *parts]
         return Facts(*(np.concatenate([getattr(part, field.name) for part in parts]) for field in fields(Facts)))
 
 
-def _rows(
+def rows_of(
     left: FloatArray,
     origin: IntArray,
     name: int,
@@ -177,17 +186,25 @@ class Ties:
         return out
 
 
-def read(blocks: Sequence[Block], p: int) -> tuple[Facts, Ties, list[Norm]]:
-    """(facts, ties, the distances whose lengths they are about)."""
-    norms: dict[int, Norm] = {block.number: block.norm for block in blocks if block.is_measured}
-    lengths = [norms[k] for k in sorted(norms)]
+def read(blocks: Sequence[Block], p: int) -> tuple[Facts, Ties, list[Norm | Secret]]:
+    """(facts, ties, the norms whose dual lengths of a they are about, and secret reaches)."""
+    lengths = lengths_of(blocks)
     size = p + 1 + len(lengths)
     ties = Ties(p, blocks, len(lengths))
     parts = [part for block in blocks for part in _facts_of(block, p, size)]
     for k, norm in enumerate(lengths):
         own = [block for block in blocks if block.number == k and block.is_optimal]
-        parts += _shapes(own, norm, k, p, size)
+        parts += [] if isinstance(norm, Secret) else _shapes(own, norm, k, p, size)
     return Facts.joined(parts, size), ties, lengths
+
+
+def lengths_of(blocks: Sequence[Block]) -> list[Norm | Secret]:
+    """The lengths by their numbers."""
+    found: dict[int, Norm | Secret] = {block.number: block.norm for block in blocks if block.is_measured}
+    for block in blocks:
+        if block.is_robust and block.ball not in found:
+            found[block.ball] = block.reach
+    return [found[k] for k in sorted(found)]
 
 
 def _facts_of(block: Block, p: int, size: int) -> list[Facts]:
@@ -196,13 +213,15 @@ def _facts_of(block: Block, p: int, size: int) -> list[Facts]:
     own = np.zeros((len(block.rows), size))
     own[:, :p], own[:, p] = y * block.points, -y[:, 0]
     is_no = block.sides < 0
+    if block.is_robust:
+        return _of_balls(block, own, p)
     if block.answers is None or not block.is_measured or block.is_loose:
         return _of_places(block, own, p)
     at, tau, low = p + 1 + block.number, block.tolerance, block.lengths[0]
     assert block.slack is not None
     margin = np.maximum(low - tau * UP, 0.0) / (1 + block.slack) * DOWN
     own[:, at] = -margin
-    side = _rows(own, block.rows, SIDE, strict=is_no & (margin == 0))
+    side = rows_of(own, block.rows, SIDE, strict=is_no & (margin == 0))
     if block.slack:
         share = np.where(low > tau * UP, tau * (1 + block.slack) / np.maximum(low - tau * UP, 1e-300) * UP, np.inf)
         few = np.flatnonzero(share < 1e6)
@@ -217,7 +236,7 @@ def _facts_of(block: Block, p: int, size: int) -> list[Facts]:
             (share > 0) * (p + 8) * UNIT_ROUNDOFF * far * 2
         )  # the sum itself is rounded; b is as large as a·x' may be
         wide = np.flatnonzero(~(share < 1e6) & (low <= tau))
-        return [side, _rows(flips, block.rows, FLIPS)[few], *_tolerant(block, wide, across, tau, at, size, p)]
+        return [side, rows_of(flips, block.rows, FLIPS)[few], *_tolerant(block, wide, across, tau, at, size, p)]
     plane = np.zeros_like(own)
     plane[:, :p], plane[:, p] = block.answers, -1.0
     steep = steepness(block)
@@ -226,26 +245,55 @@ def _facts_of(block: Block, p: int, size: int) -> list[Facts]:
     kept = np.flatnonzero(steep > 2 * _step_error(block, p))
     return [
         side,
-        _rows(plane, block.rows, PLANE, width=tau * UP, number=block.number, sharp=block.is_rounding),
-        _rows(toward, block.rows, STEEPEST)[kept],
+        rows_of(plane, block.rows, PLANE, width=tau * UP, number=block.number, sharp=block.is_rounding),
+        rows_of(toward, block.rows, STEEPEST)[kept],
+    ]
+
+
+def _of_balls(block: Block, own: FloatArray, p: int) -> list[Facts]:
+    """What robust answers say; the length of the ball may be that of the distance."""
+    assert block.answers is not None
+    y, tau, at, ball = block.sides.astype(np.float64)[:, None], block.tolerance, p + 1 + block.number, p + 1 + block.ball
+    found = [rows_of(own, block.rows, SIDE, strict=block.sides < 0)]
+    low, off = block.lengths[0], 4 * UNIT_ROUNDOFF
+    if block.slack is not None:
+        reach, margin = own.copy(), np.maximum(low - tau * UP, 0.0) / (1 + block.slack) * DOWN
+        reach[:, at] -= margin
+        reach[:, ball] += block.radius * (1 + off)
+        found.append(rows_of(reach, block.rows, REACH))
+    plane = np.zeros_like(own)
+    plane[:, :p], plane[:, p] = block.answers, -1.0
+    if not block.is_tight:
+        behind = -y * plane
+        behind[:, at] += tau * UP
+        behind[:, ball] -= block.radius * (1 - off)
+        return [*found, rows_of(behind, block.rows, BEHIND)]
+    plane[:, ball] = y[:, 0] * block.radius
+    toward, steep = np.zeros_like(own), steepness(block)
+    toward[:, :p], toward[:, at] = -y * block.step, -steep + _step_error(block, p)
+    kept = np.flatnonzero(steep > 2 * _step_error(block, p))
+    return [
+        *found,
+        rows_of(plane, block.rows, PLANE, width=tau * UP, number=block.number, sharp=block.is_rounding),
+        rows_of(toward, block.rows, STEEPEST)[kept],
     ]
 
 
 def _of_places(block: Block, own: FloatArray, p: int) -> list[Facts]:
     """Labels, and where answers lie: on the plane or across it, to within a tolerance where they have one."""
     sided = np.flatnonzero(block.sides)
-    side = _rows(own, block.rows, SIDE, strict=block.sides < 0)[sided]
+    side = rows_of(own, block.rows, SIDE, strict=block.sides < 0)[sided]
     if block.answers is None:
         return [side]
     image = np.zeros_like(own)
     image[:, :p], image[:, p] = block.answers, -1.0
     width, number = (block.tolerance * UP, block.number) if block.is_measured else (0.0, 0)
     if block.is_exact or (block.slack == 0.0 and block.is_on_plane):
-        return [side, _rows(image, block.rows, PLANE, width=width, number=number, sharp=not block.is_measured)]
+        return [side, rows_of(image, block.rows, PLANE, width=width, number=number, sharp=not block.is_measured)]
     image *= -block.sides.astype(np.float64)[:, None]
     if block.is_measured:
         image[:, p + 1 + number] = width
-    return [side, _rows(image, block.rows, FLIPS)]
+    return [side, rows_of(image, block.rows, FLIPS)]
 
 
 def _tolerant(
@@ -254,7 +302,7 @@ def _tolerant(
     """Flips of answers that are no farther away than the tolerance: −y·(a·x' − b) ≥ −τ·t."""
     left = np.zeros((len(rows), size))
     left[:, : p + 1], left[:, at] = across[rows], tau[rows] * UP
-    return [_rows(left, block.rows[rows], FLIPS)] if len(rows) else []
+    return [rows_of(left, block.rows[rows], FLIPS)] if len(rows) else []
 
 
 def _step_error(block: Block, p: int) -> FloatArray:
@@ -284,14 +332,14 @@ def _shapes(blocks: Sequence[Block], norm: Norm, k: int, p: int, size: int) -> l
         if len(entries):
             left = np.zeros((len(entries), size))
             left[np.arange(len(entries)), entries] = np.sign(toward[best[entries], entries])
-            parts.append(_rows(left, origin[best[entries]], ENTRY, index=entries))
+            parts.append(rows_of(left, origin[best[entries]], ENTRY, index=entries))
         sharp = np.flatnonzero((tau < SHARP * low) & rounding)
         if len(sharp):
             j = sharp[np.argmin(tau[sharp] / low[sharp])]
             left = np.zeros((1, size))
             left[0, :p], left[0, p + 1 + k] = toward[j], -high[j]
             width = (2 * tau[j] + 2 * off[j] + high[j] - low[j]) * UP
-            parts.append(_rows(left, origin[j][None], STEP, width=width, number=k))
+            parts.append(rows_of(left, origin[j][None], STEP, width=width, number=k))
         return parts
     sharp = np.flatnonzero((tau < SHARP * low) & rounding)
     if len(sharp):
@@ -300,5 +348,5 @@ def _shapes(blocks: Sequence[Block], norm: Norm, k: int, p: int, size: int) -> l
         left[np.arange(p), np.arange(p)] = 1.0
         left[:, p + 1 + k] = -d * (toward[j] * d) / high[j]
         width = d * (tau[j] / low[j] * (1 + 1e-6) + (high[j] - low[j]) / low[j] + 16 * (p + 8) * UNIT_ROUNDOFF)
-        parts.append(_rows(left, np.repeat(origin[j], p), WAY, width=width, number=k, index=np.arange(p)))
+        parts.append(rows_of(left, np.repeat(origin[j], p), WAY, width=width, number=k, index=np.arange(p)))
     return parts

@@ -7,6 +7,7 @@ A model (a, b) is admitted only if every row is kept for certain:
     merely valid  −y·(a·x' − b) > 0
     exact         an optimum of the model lies within τ of x'
     slack ε       a point across, no farther than 1 + ε times the optimum, does
+    robust        the same, with a whole ball across: its reach is ρ·‖a‖*, or, if that is secret, one for all rows of the same terms
 
 What is admitted here the checker accepts in rationals. Distances without a closed form are left to it altogether.
 """
@@ -21,9 +22,10 @@ import numpy as np
 
 from overexplain.errors import CertificateInvalid
 from overexplain.geometry.arrays import BoolArray, FloatArray
-from overexplain.geometry.norm import UNIT_ROUNDOFF
+from overexplain.geometry.norm import FLOAT64_ANSWER, UNIT_ROUNDOFF
 from overexplain.knowledge.checker import Answer, check_witness
 from overexplain.knowledge.enclosures import Evidence, NotEnclosed
+from overexplain.knowledge.facts import Secret, length_error
 from overexplain.knowledge.prover.blocks import Block, exponent_and_weights
 from overexplain.knowledge.prover.facts import Ties
 from overexplain.knowledge.witnesses import find_offset
@@ -45,12 +47,7 @@ class Keeper:
         p = blocks[0].points.shape[1]
         self._p, self._off = p, 1.02 * (p + 16) * UNIT_ROUNDOFF
         self._shapes = [exponent_and_weights(b.norm, p) if b.is_measured else None for b in blocks]
-        self.is_quick = all(
-            shape is not None and not block.is_loose and (block.slack != 0.0 or shape[0] in (1.0, 2.0, np.inf))
-            if block.is_measured
-            else block.is_linear and not block.is_confined
-            for block, shape in zip(blocks, self._shapes, strict=True)
-        )
+        self.is_quick = all(map(_has_formula, blocks, self._shapes))
 
     def snap(self, models: FloatArray) -> FloatArray:
         """Models of the unknowns that are left as (a, b): ties exact, and no free entry of a beyond the length that ties fix."""
@@ -73,8 +70,9 @@ class Keeper:
         if not self.is_quick:
             return self._fitted_exactly(models, place)
         low, high = np.full(len(models), -np.inf), np.full(len(models), np.inf)
+        reaches = self._reaches(models)
         for block, shape in zip(self.blocks, self._shapes, strict=True):
-            for ends in self._offsets(block, shape, models[:, :-1]):
+            for ends in self._offsets(block, shape, models[:, :-1], reaches):
                 low, high = np.maximum(low, ends[0].max(axis=1)), np.minimum(high, ends[1].min(axis=1))
         is_bounded = np.isfinite(high - low)
         if place is None:
@@ -101,15 +99,52 @@ class Keeper:
                 fitted[i, -1] = float(found[0]) if place is None else ends[0] + place * (ends[1] - ends[0])
         return fitted
 
+    def _reaches(self, models: FloatArray) -> dict[int, FloatArray]:
+        """How far behind each model's plane robust answers lie, by the number of their ball's length: (models, 1).
+
+        A secret reach is one that fits the rows that have it, if there is any.
+        """
+        found: dict[int, FloatArray] = {}
+        for number in {block.ball for block in self.blocks if block.is_robust}:
+            own = [pair for pair in zip(self.blocks, self._shapes, strict=True) if pair[0].ball == number]
+            reach, a = own[0][0].reach, models[:, :-1]
+            if not isinstance(reach, Secret):
+                found[number] = np.asarray(reach.dual(a))[:, None]
+                continue
+            low, high = np.zeros((len(models), 1)), np.full((len(models), 1), np.inf)
+            for block, shape in own:
+                assert shape is not None
+                assert block.answers is not None
+                beyond = -block.sides * (a @ block.answers.T - models[:, -1:])
+                t = np.asarray(block.norm.dual(a))[:, None]
+                if block.is_tight:
+                    margin = block.sides * (a @ block.points.T - models[:, -1:])
+                    ends = self._distances(block, *shape, a, t)
+                    low = np.maximum(low, (ends[0] * t - margin).max(axis=1, keepdims=True))
+                    high = np.minimum(high, (ends[1] * t - margin).min(axis=1, keepdims=True))
+                else:
+                    high = np.minimum(high, (beyond + block.tolerance * t).min(axis=1, keepdims=True))
+            found[number] = np.maximum(np.where(np.isfinite(high), (low + high) / 2, low), 0.0)
+        return found
+
     def _offsets(
-        self, block: Block, shape: tuple[float, FloatArray] | None, a: FloatArray
+        self, block: Block, shape: tuple[float, FloatArray] | None, a: FloatArray, reaches: Mapping[int, FloatArray]
     ) -> Iterator[tuple[FloatArray, FloatArray]]:
         """Offsets between which each model gives each row, as far as floats tell: (models, rows)."""
         yes, at = block.sides > 0, a @ block.points.T
         yield np.where(yes, -np.inf, at), np.where(yes, at, np.inf)
         if block.answers is None:
             return
-        if not block.is_measured:
+        if block.is_robust:
+            assert shape is not None
+            t, far = np.asarray(block.norm.dual(a))[:, None], block.radius * reaches[block.ball]
+            if block.is_tight:
+                low, high = self._distances(block, *shape, a, t)
+                yield np.where(yes, at + far - high * t, at - far + low * t), np.where(yes, at + far - low * t, at - far + high * t)
+            else:
+                beyond, room = a @ block.answers.T, far - block.tolerance * t
+                yield np.where(yes, beyond + room, -np.inf), np.where(yes, np.inf, beyond - room)
+        elif not block.is_measured:
             beyond = a @ block.answers.T
             yield np.where(yes, beyond, -np.inf), np.where(yes, np.inf, beyond)
         elif block.slack:
@@ -165,12 +200,16 @@ class Keeper:
             return np.array(some, dtype=bool)
         with np.errstate(all="ignore"):
             ok: BoolArray = np.asarray(np.isfinite(models).all(axis=1) & models[:, :-1].any(axis=1))
+            reaches = self._reaches(models)
             for block, shape in zip(self.blocks, self._shapes, strict=True):
                 if ok.any():
-                    ok[ok] = self._kept_block(block, shape, models[ok])
+                    reach = block.radius * reaches[block.ball][ok] if block.is_robust else 0.0
+                    ok[ok] = self._kept_block(block, shape, models[ok], reach)
         return ok
 
-    def _kept_block(self, block: Block, shape: tuple[float, FloatArray] | None, models: FloatArray) -> BoolArray:
+    def _kept_block(
+        self, block: Block, shape: tuple[float, FloatArray] | None, models: FloatArray, reach: FloatArray | float
+    ) -> BoolArray:
         a, b, y = models[:, :-1], models[:, -1:], block.sides.astype(np.float64)
         own = y * (a @ block.points.T - b)
         e = self._off * (np.abs(a) @ np.abs(block.points).T + np.abs(b))
@@ -185,6 +224,12 @@ class Keeper:
         q, d = shape
         size = (np.abs(a) / d).max(axis=1) if q == 1.0 else np.asarray(block.norm.dual(a))
         t = size[:, None]
+        # A length of the ball is rounded; a secret reach is the one that is tried.
+        e = e + _reach_error(block, self._p) * reach
+        if block.is_robust and not block.is_tight:
+            room = across - reach + block.tolerance * INSIDE * t
+            return np.asarray(kept & (room > e + e2 + self._off * (reach + block.tolerance * t)).all(axis=1))
+        own = own + reach
         delta, far_off = own / t, (e / t + self._off * np.abs(own) / t) * 1.01
         tau = block.tolerance * (INSIDE if block.is_rounding else 1.0)
         if block.slack:
@@ -268,3 +313,22 @@ class Keeper:
         except CertificateInvalid:
             return False
         return True
+
+
+def _has_formula(block: Block, shape: tuple[float, FloatArray] | None) -> bool:
+    """True if floats can tell whether a model gave some rows."""
+    if not block.is_measured:
+        return block.is_linear and not block.is_confined
+    if shape is None or (block.is_loose and not block.is_robust):
+        return False
+    if block.is_robust:
+        return block.is_loose or (block.is_tight and shape[0] in (1.0, 2.0, np.inf))
+    return block.slack != 0.0 or shape[0] in (1.0, 2.0, np.inf)
+
+
+def _reach_error(block: Block, p: int) -> float:
+    """How far, relatively, the computed reach of robust answers may be off."""
+    if not block.is_robust or isinstance(block.reach, Secret):
+        return 4 * UNIT_ROUNDOFF
+    rounding = block.reach.answer_rounding
+    return max(length_error(block.reach, p), rounding if rounding > FLOAT64_ANSWER else 0.0)

@@ -15,6 +15,7 @@ how the weights were found. Where β > 0 the claim is proved, and strictly.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol, final
 
@@ -22,7 +23,7 @@ import numpy as np
 
 from overexplain.geometry.arrays import FloatArray, IntArray
 from overexplain.geometry.norm import Norm
-from overexplain.knowledge.facts import length_error
+from overexplain.knowledge.facts import Secret, length_error
 from overexplain.knowledge.prover.blocks import exponent_and_weights
 from overexplain.knowledge.prover.cone import gamma
 from overexplain.knowledge.prover.facts import DOWN, UP, Ties
@@ -60,11 +61,11 @@ class Length:
         return out
 
     def first(self) -> FloatArray:
-        """One for each free entry and sign; under ℓ1 they are all there are."""
-        free = self.ties.free
-        units = self.norm.units(self._p)[free]
-        V = np.zeros((len(free), self._p))
-        V[np.arange(len(free)), free] = 1 / units
+        """One for each sign of an entry that is free, or tied to another length; under ℓ1 they are all there are."""
+        entries = np.flatnonzero((self.ties.number != self.number) & ((self.ties.number < 0) | (self.ties.value != 0)))
+        units = self.norm.units(self._p)[entries]
+        V = np.zeros((len(entries), self._p))
+        V[np.arange(len(entries)), entries] = 1 / units
         own = np.zeros((1, self._p))
         return self.rows(np.vstack([V, -V, own]))
 
@@ -79,6 +80,21 @@ class Length:
             return np.zeros((0, self._size))
         V = np.array([self.norm.maximizer(row / np.abs(row).max()) for row in a[long]])
         return self.rows(np.unique(V, axis=0))
+
+
+@final
+class Reach:
+    """r ≥ 0 for a secret reach; nothing else bounds it from below."""
+
+    def __init__(self, number: int, ties: Ties, p: int) -> None:
+        self._row = np.zeros((1, p + ties.size - len(ties.free)))
+        self._row[0, p + 1 + number] = 1.0
+
+    def first(self) -> FloatArray:
+        return self._row
+
+    def broken(self, models: FloatArray) -> FloatArray:
+        return self._row[:0]
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,17 +119,29 @@ class Payer:
     before any sum."""
 
     def __init__(
-        self, ties: Ties, norms: list[Norm], p: int, rows: FloatArray, sizes: FloatArray, equal: Equalities, base: int
+        self,
+        ties: Ties,
+        norms: Sequence[Norm | Secret],
+        p: int,
+        rows: FloatArray,
+        sizes: FloatArray,
+        equal: Equalities,
+        base: int,
+        reaches: Mapping[int, FloatArray],
     ) -> None:
         self.ties, self.norms, self._p = ties, norms, p
         self.rows, self.sizes, self.equal = rows, sizes, equal
         self.offset = len(ties.free)  # the column of b; lengths follow
-        self._units = [norm.units(p)[ties.free] for norm in norms]
-        self._error = [length_error(norm, p) for norm in norms]
+        self._whole_units = [np.full(p, np.inf) if isinstance(norm, Secret) else norm.units(p) for norm in norms]
+        self._units = [units[ties.free] for units in self._whole_units]
+        self._error = [0.0 if isinstance(norm, Secret) else length_error(norm, p) for norm in norms]
         self.anchor = self._find_anchor()
         self.swaps = [self._swap(j) for j in range(len(norms))]
-        self.bounds = [self._bound(k, base) for k in range(len(norms))]
-        able = [k for k, row in enumerate(self.bounds) if row is not None]
+        self.bounds = [None if k in reaches else self._bound(k, base) for k in range(len(norms))]
+        self._bounding = [
+            reaches[k] if k in reaches else None if bound is None else rows[bound] for k, bound in enumerate(self.bounds)
+        ]
+        able = [k for k, row in enumerate(self.bounds) if row is not None and not isinstance(norms[k], Secret)]
         self.payers = [int(equal.number[self.anchor])] if self.anchor is not None else able or [0]
 
     def _find_anchor(self) -> int | None:
@@ -132,12 +160,14 @@ class Payer:
         own = np.flatnonzero((self.ties.number == j) & (self.ties.value != 0))
         if not len(own):
             return None
-        costs = np.array([norm.units(self._p)[own] / np.abs(self.ties.value[own]) for norm in self.norms]) * UP
+        costs = np.array([units[own] / np.abs(self.ties.value[own]) for units in self._whole_units]) * UP
         best = int(costs.max(axis=0).argmin())
         return int(own[best]), costs[:, best]
 
     def _bound(self, k: int, base: int) -> int | None:
         """A row that bounds length k from above, one without b if there is any: it takes what the length owes."""
+        if isinstance(self.norms[k], Secret):
+            return None
         rows = self.rows[:base]
         t = rows[:, self.offset + 1 + k]
         size = 1e-300 + self.length(k, rows[:, : self.offset])
@@ -148,9 +178,10 @@ class Payer:
         """‖v‖ of vectors that are given on the free entries, 0 elsewhere; at least."""
         if not len(self.ties.free) or not len(free):
             return np.zeros(len(free))
-        whole = np.zeros((len(free), self._p))
+        norm, whole = self.norms[k], np.zeros((len(free), self._p))
+        assert not isinstance(norm, Secret)
         whole[:, self.ties.free] = free
-        return np.asarray(self.norms[k](whole)) * (1 + self._error[k])
+        return np.asarray(norm(whole)) * (1 + self._error[k])
 
     def weights_of(self, targets: FloatArray, held: IntArray, weights: FloatArray) -> FloatArray:
         """ω: what equalities take of targets when rows have taken their part."""
@@ -203,7 +234,7 @@ class Payer:
                 continue
             lack = price[:, j] + error[:, at + 1 + j] + owed_b * row[:, at + 1 + j] - rest[:, at + 1 + j]
             lack = np.maximum(lack, 0.0) * 2
-            swap, bound = self.swaps[j], self.bounds[j]
+            swap, bound = self.swaps[j], self._bounding[j]
             if swap is not None:
                 debt[:, at + 1 + k] += lack * swap[1][k]
                 debt[:, at + 1 + j] -= lack * DOWN
@@ -211,10 +242,10 @@ class Payer:
             if bound is None:
                 owed[lack > 0] = np.inf
                 continue
-            share = lack / -self.rows[bound, at + 1 + j]
-            debt += share[:, None] * np.abs(self.rows[bound]) * UP
-            debt[:, at + 1 + j] -= share * np.abs(self.rows[bound, at + 1 + j]) * UP + lack * DOWN
-            owed += share * abs(self.rows[bound, at])
+            share = lack / -bound[at + 1 + j]
+            debt += share[:, None] * np.abs(bound) * UP
+            debt[:, at + 1 + j] -= share * np.abs(bound[at + 1 + j]) * UP + lack * DOWN
+            owed += share * abs(bound[at])
         with np.errstate(invalid="ignore"):
             debt = (debt + owed[:, None] * row) * UP
             left = rest[:, at + 1 :] - debt[:, at + 1 :] - price

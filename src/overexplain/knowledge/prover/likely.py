@@ -19,7 +19,7 @@ MOST_ROWS = 200
 
 def likely_models(blocks: Sequence[Block], start: FloatArray) -> Iterator[FloatArray]:
     """Models (a, b), each nearer to being one that gave all optimal answers to within their tolerance."""
-    own = [block for block in blocks if block.is_optimal and (block.tolerance > 0).all()]
+    own = [block for block in blocks if block.is_optimal and not block.is_robust and (block.tolerance > 0).all()]
     own = [block.of(np.arange(len(block.rows))[: MOST_ROWS // len(own) + 1]) for block in own]
     if not own or not start[:-1].any():
         return

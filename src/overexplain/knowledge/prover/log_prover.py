@@ -208,7 +208,7 @@ class LogProver:
     def _by_program(prover: Prover, X: FloatArray, codes: NDArray[np.int8], deadline: float | None) -> None:
         """One linear program for each point that the search leaves open; all of them if it sees no inside, else a few."""
         left = np.flatnonzero(codes == OPEN)
-        for i in left if prover.core is None else left[:FEW]:
+        for i in left if prover.core is None else left[: 0 if prover.crossings else FEW]:
             if codes[i] != OPEN or (deadline is not None and time.monotonic() > deadline):
                 continue
             for sign in prover.sides(X[i]):

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from overexplain.geometry.arrays import FloatArray
 from overexplain.geometry.hyperplane import NO, YES
 from overexplain.geometry.norm import Norm
+from overexplain.knowledge.facts import Secret
 from overexplain.knowledge.prover.cone import gamma
 from overexplain.knowledge.prover.facts import UP, Ties
 from overexplain.knowledge.prover.lengths import Equalities
@@ -56,11 +57,11 @@ class Pinned:
 
 
 def pin(
-    ties: Ties, norms: list[Norm], p: int, scale: FloatArray, null: FloatArray, back: FloatArray, equal: Equalities,
+    ties: Ties, norms: list[Norm | Secret], p: int, scale: FloatArray, null: FloatArray, back: FloatArray, equal: Equalities,
     anchor: int | None,
 ) -> Pinned | None:  # fmt: skip
     """The closed form of a core; None if it has too many dimensions or nothing bounds them."""
-    if len(norms) != 1 or not 0 < null.shape[1] <= MOST or anchor is None:
+    if len(norms) != 1 or isinstance(norms[0], Secret) or not 0 < null.shape[1] <= MOST or anchor is None:
         return None
     free, units = len(ties.free), norms[0].units(p)[ties.free]
     row = np.abs(equal.rows[anchor])

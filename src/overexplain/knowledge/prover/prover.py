@@ -20,7 +20,8 @@ from numpy.typing import NDArray
 from overexplain.geometry.arrays import BoolArray, FloatArray, IntArray
 from overexplain.knowledge.checker import Answer
 from overexplain.knowledge.enclosures import Evidence
-from overexplain.knowledge.facts import Steepest
+from overexplain.knowledge.facts import Secret, Steepest
+from overexplain.knowledge.prover.balls import Crossings
 from overexplain.knowledge.prover.batch import HELD
 from overexplain.knowledge.prover.blocks import Block
 from overexplain.knowledge.prover.cone import NoInterior, gamma
@@ -43,6 +44,10 @@ FEW_FITTED = 4
 FEW_POINTS = 32
 """Points for which a model through the point itself is looked for."""
 KNOWN = 2048
+PULLS, RAYS = 8, 256
+"""Cuts that bring the middle to where there is more of s than ‖a‖*, and rays that are sent from there."""
+INSIDE = 1 - 1e-6
+"""How far rays go, as a share of the way to the first row."""
 SMOOTH = 16
 """Steps of smooth distances that are tried in closed form, the sharpest first."""
 SPREAD, PLACES = 64, (1e-3, 0.05, 0.95, 0.999)
@@ -73,7 +78,11 @@ class Prover(Rows):
         self._tries_centre = hint is None or self.keeper.is_quick  # else rationals would: too slow for a hint
         if hint is not None and self.keeper.is_quick:
             self._learn(hint[self.keeper.kept(hint)])
+        self.crossings: Crossings | None = None
         self._fit()
+        if not is_for_proofs:
+            self.crossings = self._new_crossings()
+            self._shoot()
         if not len(self.known) and not is_for_proofs:
             self._try_steps()
         self._first_known = self.known
@@ -132,9 +141,50 @@ class Prover(Rows):
         twin.core = None if self.core is None else self.core.fork()
         twin.slab = None if self.slab is None else self.slab.fork()
         twin.linear = None if self.linear is None else self.linear.fork()
+        twin.crossings = None if self.crossings is None else self.crossings.fork()
         return twin
 
     # Models.
+
+    def _new_crossings(self) -> Crossings | None:
+        """What makes models with s = ‖a‖*, if that is one length that answers say nothing linear about; else None."""
+        curved = {block.ball: block for block in self.blocks if block.is_tight and block.ball != block.number}
+        known = {k: block for k, block in curved.items() if not isinstance(block.reach, Secret)}
+        if len(known) != 1 or self.core is None:
+            return None
+        k, block = next(iter(known.items()))
+        assert not isinstance(block.reach, Secret)
+        at = len(self.ties.free) + 1
+        return Crossings(block.reach, at + k, at + block.number, self.ties)
+
+    def _shoot(self) -> None:
+        """The first models with s = ‖a‖*: where rays from the middle, in which there is more of s, cross it."""
+        if self.crossings is None:
+            return
+        for _ in range(PULLS):
+            if self.core is None or self.crossings.excess(self.centre[None, :])[0] > 0 or not self.cut(self.centre[None, :]):
+                break
+            self._refit()
+        if self.core is None:
+            return
+        cone, lift = self.core.cone, self.core.lift
+        rays = np.random.default_rng(0).standard_normal((RAYS, cone.rank))
+        rays /= np.linalg.norm(rays, axis=1, keepdims=True)
+        towards = -(rays @ cone.A.T) / (cone.A @ cone.z0)
+        ends = (cone.z0 + INSIDE / np.maximum(towards.max(axis=1), INSIDE)[:, None] * rays) @ lift.T
+        self.crossings.learn(ends)
+        middle, _ = self.crossings.learn(self.centre[None, :])
+        if len(middle):
+            self._keep(self.crossings.between(np.repeat(middle, len(self.crossings.less), axis=0), self.crossings.less))
+
+    def _keep(self, models: FloatArray) -> None:
+        """Those of the models of the unknowns that the Keeper admits become known."""
+        found = self.keeper.snap(models)
+        kept = self.keeper.kept(found)
+        if not kept.all():
+            found[~kept] = self.keeper.fitted(found[~kept])
+            kept[~kept] = self.keeper.kept(found[~kept])
+        self._learn(found[kept])
 
     def admit(self, models: FloatArray) -> BoolArray:
         """True for models of the unknowns that the Keeper admits; they join the known ones."""
@@ -149,6 +199,8 @@ class Prover(Rows):
             also = self.keeper.kept(fitted)
             self._learn(fitted[also])
             kept[refused[also]] = True
+        if self.crossings is not None and not kept.all():
+            self._keep(self.crossings.near(models[~kept]))
         return kept
 
     def _learn(self, models: FloatArray) -> None:
@@ -243,7 +295,7 @@ class Prover(Rows):
         found = [
             block.steepest(k)
             for block in self.blocks
-            if block.is_optimal and block.norm.is_smooth
+            if block.is_optimal and not block.is_robust and block.norm.is_smooth
             for k in np.argsort(block.tolerance / np.maximum(block.lengths[0], 1e-300))[:SMOOTH]
         ]
         found = [step for step in found if step.steepness > 0]
@@ -330,6 +382,8 @@ class Prover(Rows):
             beta[held] = self.payer.beta(targets[held], asked.sizes[todo[held]], rows[held], weights[held], omega)
             sure = held & (beta > 0)
             codes[todo[sure]] = sign[sure]
+        if self.crossings is not None:
+            self._keep(self.crossings.against(targets[codes[todo] == OPEN]))
         return held, beta
 
     def _refit(self) -> None:

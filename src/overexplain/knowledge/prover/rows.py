@@ -10,8 +10,10 @@ from scipy.linalg import qr
 from overexplain.geometry.arrays import BoolArray, FloatArray, IntArray
 from overexplain.knowledge.prover.blocks import Block
 from overexplain.knowledge.prover.cone import NoInterior
-from overexplain.knowledge.prover.facts import ENTRY, WAY, read
-from overexplain.knowledge.prover.lengths import Equalities, Length, Payer, Source
+from overexplain.knowledge.facts import Secret
+from overexplain.knowledge.prover.balls import Balls
+from overexplain.knowledge.prover.facts import ENTRY, WAY, Facts, read
+from overexplain.knowledge.prover.lengths import Equalities, Length, Payer, Reach, Source
 
 THIN = 1e-7
 """A slab thinner than this share of what its row can be is taken as an equality by the search."""
@@ -27,7 +29,12 @@ class Rows:
         self.facts, self.ties, self.norms = read(blocks, self.p)
         if self.ties.clash is not None:
             raise NoInterior
-        self.sources: list[Source] = [Length(norm, k, self.ties, self.p) for k, norm in enumerate(self.norms)]
+        self.sources: list[Source] = [
+            Reach(k, self.ties, self.p) if isinstance(norm, Secret) else Length(norm, k, self.ties, self.p)
+            for k, norm in enumerate(self.norms)
+        ]
+        self.balls = Balls(blocks, self.norms, self.ties, self.p)
+        self.facts = Facts.joined([self.facts, self.balls.chords], self.facts.left.shape[1])
         self.cuts = np.unique(np.vstack([source.first() for source in self.sources]), axis=0)
 
     def read_rows(self) -> None:
@@ -54,17 +61,17 @@ class Rows:
         self._sharp = self.thin(THIN) & facts.sharp[equalities]
         self.used, self.null, self.back = self.split(np.flatnonzero(self._sharp))
         self.equal = self._chosen(self.used, self.back)
-        self.payer = Payer(ties, self.norms, self.p, self.rows, sizes, self.equal, self.base)
+        self.payer = Payer(ties, self.norms, self.p, self.rows, sizes, self.equal, self.base, self.balls.least)
 
     def thin(self, share: float) -> BoolArray:
         """Slabs thinner than a share of the most that their row can be, in units of its own length."""
         facts, size = self.facts[self._equalities], np.zeros(len(self._equalities))
         for k, norm in enumerate(self.norms):
             own = facts.number == k
-            if own.any():
+            if own.any() and not isinstance(norm, Secret):
                 left = facts.left[own]
                 typical = float(np.median(np.asarray(norm(self.facts.left[:, : self.p]))))  # b is about as large
-                size[own] = np.asarray(norm(left[:, : self.p])) + np.abs(left[:, self.p + 1 + k])
+                size[own] = np.asarray(norm(left[:, : self.p])) + np.abs(left[:, self.p + 1 :]).sum(axis=1)
                 size[own] += np.abs(left[:, self.p]) * typical
         return np.asarray(facts.width < share * size)
 

@@ -141,7 +141,7 @@ def read_statements(
         if block.is_exact or block.is_off_plane:
             assert block.answers is not None
             moved = (block.answers != block.points).any(axis=1) & (not block.is_confined)
-        elif block.is_optimal and not block.tolerance.any():
+        elif block.is_optimal and not block.is_robust and not block.tolerance.any():
             # Where it lies is linear, how it got there is not.
             assert block.answers is not None
             parts.append((block.answers, np.ones_like(block.sides), np.zeros_like(moved), block.rows, PLANE))

@@ -7,7 +7,9 @@ What the weights leave over goes to one plane or side (the offset), to ties (ent
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from fractions import Fraction
+from functools import cached_property
 from math import lcm
 from operator import mul
 from typing import TypeVar, final
@@ -17,13 +19,14 @@ import numpy as np
 from overexplain.geometry.arrays import FloatArray
 from overexplain.knowledge.checker import Answer, Term, fact_of
 from overexplain.knowledge.enclosures import Evidence
-from overexplain.knowledge.facts import Steepest
+from overexplain.knowledge.facts import Secret, Steepest
 from overexplain.knowledge.promises import form, whole
 from overexplain.knowledge.prover.blocks import exponent_and_weights
-from overexplain.knowledge.prover.facts import ENTRY, NAMES, PLANE, STEP, WAY
+from overexplain.knowledge.prover.facts import CHORD, ENTRY, NAMES, PLANE, STEP, WAY
 from overexplain.knowledge.prover.prover import Prover
 from overexplain.knowledge.prover.stage import Asked, Proof
 from overexplain.knowledge.smooth import steepest_weight
+from overexplain.knowledge.terms import chord_term
 
 ZERO, ONE = Fraction(0), Fraction(1)
 ALL = slice(None)
@@ -129,7 +132,7 @@ class _Writer:
         for fact, share in shares.items():
             name, row, index = int(facts.name[fact]), int(facts.origin[fact]), int(facts.index[fact])
             if name == PLANE:
-                self._give(("plane", row, 1 if share > 0 else -1, None), abs(share))
+                self._give(self._plane(row, 1 if share > 0 else -1), abs(share))
             elif name == STEP:
                 if share > 0:
                     self._give(("steepest", row, 1, None), share)
@@ -138,7 +141,7 @@ class _Writer:
             elif name == WAY:
                 levels[int(facts.number[fact]), index] += float(share)
             else:
-                self._give((NAMES[name], row, 1, index if name == ENTRY else None), share)
+                self._give((NAMES[name], row, 1, index if name in (ENTRY, CHORD) else None), share)
         for number in np.flatnonzero(levels.any(axis=1)).tolist():
             self._give_way(number, levels[number])
 
@@ -163,6 +166,18 @@ class _Writer:
     def _give(self, key: Key, weight: Fraction) -> None:
         _grow(self.weights, key, weight)
 
+    def _plane(self, row: int, sign: int) -> Key:
+        """The plane of a row whose left side is sign·(x', −1): for robust answers the checker counts signs from behind it."""
+        if row not in self._robust:
+            return "plane", row, sign, None
+        label = self.answers[row].label
+        assert label is not None
+        return "plane", row, -label * sign, None
+
+    @cached_property
+    def _robust(self) -> frozenset[int]:
+        return frozenset(int(row) for block in self.prover.blocks if block.is_robust for row in block.rows)
+
     def _add(self, number: int, vector: Sequence[Fraction]) -> None:
         self.vectors[number] = [a + b if a and b else a or b for a, b in zip(self.vectors[number], vector, strict=True)]
 
@@ -174,14 +189,16 @@ class _Writer:
     def _left(self, key: Key) -> Sequence[Fraction]:
         if key not in self._lefts:
             answer = self.answers[key[1]]
-            if key[0] == "plane" and answer.explanation is not None:
+            if key[0] == "plane" and answer.explanation is not None and key[1] not in self._robust:
                 self._lefts[key] = form(answer.whole_explanation, key[2])
             else:
                 self._lefts[key] = fact_of(self.answers, self._term(key, ONE), self.evidence).left
         return self._lefts[key]
 
-    @staticmethod
-    def _term(key: Key, weight: Fraction) -> Term:
+    def _term(self, key: Key, weight: Fraction) -> Term:
+        if key[0] == "chord":
+            assert key[3] is not None
+            return replace(chord_term(self.prover.balls.shapes[key[3]]), weight=weight)
         return Term(key[0], weight, key[1], sign=key[2], index=key[3])
 
     def terms(self, payer: int) -> list[Term]:
@@ -198,6 +215,12 @@ class _Writer:
                 if swap is not None:
                     value = Fraction(float(self.prover.ties.value[swap[0]]))
                     swapped[swap[0]] = swapped.get(swap[0], ZERO) + 2 * amount / value
+                    continue
+                if number in self.prover.balls.rows:  # its least answer lies across, and the question does not
+                    row = self.prover.balls.rows[number]
+                    worth = self._behind(row)
+                    for across in (("plane", row, 1, None), ("side", row, 1, None)):
+                        _grow(weights, across, 2 * amount / worth)
                     continue
                 if bound is None:
                     continue
@@ -251,9 +274,18 @@ class _Writer:
             for v, column in zip(claim, columns, strict=True)
         ]
 
+    def _behind(self, row: int) -> Fraction:
+        """How many lengths of its ball a robust answer lies behind the plane."""
+        reach = self.answers[row].reach
+        assert reach is not None
+        return reach[1]
+
     def _hoelder(self, number: int, vector: Sequence[Fraction]) -> Term:
-        row = next(int(block.rows[0]) for block in self.prover.blocks if block.number == number)
-        return Term("hoelder", ONE, row, vector=tuple(vector))
+        for block in self.prover.blocks:
+            if number in (block.number, block.ball):
+                of = "distance" if number == block.number else "robustness"
+                return Term("hoelder", ONE, int(block.rows[0]), vector=tuple(vector), of=of)
+        raise KeyError(number)
 
     def _for_offset(self, weights: Mapping[Key, Fraction], lack: Fraction) -> tuple[Key, Fraction]:
         """What takes over the offset: a plane, or else the weight of the row that has most of it."""
@@ -262,7 +294,7 @@ class _Writer:
             facts = self.prover.facts
             fact = int(self.prover._equalities[self.prover.used[anchor]])
             if int(facts.name[fact]) == PLANE:  # its left side ends in −sign
-                return ("plane", int(facts.origin[fact]), 1 if lack < 0 else -1, None), abs(lack)
+                return self._plane(int(facts.origin[fact]), 1 if lack < 0 else -1), abs(lack)
         able = [key for key in weights if self._left(key)[-1]]
         key = max(able, key=lambda key: weights[key] * abs(self._left(key)[-1]))
         return key, lack / self._left(key)[-1]
@@ -272,7 +304,7 @@ class _Writer:
         if len(self.prover.norms) < 2:
             return {}
         totals: dict[int, Fraction] = {}
-        specs = [norm.spec for norm in self.prover.norms]
+        specs = [norm.written if isinstance(norm, Secret) else norm.spec for norm in self.prover.norms]
         for term in terms:
             for length, factor in fact_of(self.answers, term, self.evidence).rights:
                 number = specs.index(length)
