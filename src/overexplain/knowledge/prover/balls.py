@@ -23,7 +23,7 @@ from overexplain.knowledge.prover.facts import CHORD, UP, Facts, Ties, rows_of
 ROUGH = 1 + 1e-11
 """How far, relatively, the float64 numbers of a chord may be off."""
 HALVINGS = 60
-KEPT = 256
+KEPT = 2048
 """Models with more, and with less, that are kept."""
 PARTNERS = 3
 """So many models on the other side each new one is paired with."""
@@ -83,22 +83,22 @@ class Crossings:
     """Models of the unknowns (`number`: the column of s among them) with more than ‖a‖* and with less, and what lies between them."""
 
     def __init__(self, norm: Norm, column: int, unit: int, ties: Ties) -> None:
-        self.norm, self._column, self._unit, self._ties = norm, column, unit, ties
+        self.norm, self.column, self.unit, self._ties = norm, column, unit, ties
         self.more, self.less = np.zeros((0, ties.size)), np.zeros((0, ties.size))
 
     def fork(self) -> Crossings:
         """A copy that learns for itself."""
-        twin = Crossings(self.norm, self._column, self._unit, self._ties)
+        twin = Crossings(self.norm, self.column, self.unit, self._ties)
         twin.more, twin.less = self.more, self.less
         return twin
 
     def excess(self, models: FloatArray) -> FloatArray:
         """s − ‖a‖*."""
-        return np.asarray(models[:, self._column] - self.norm.dual(self._ties.outer(models)[:, :-1]))
+        return np.asarray(models[:, self.column] - self.norm.dual(self._ties.outer(models)[:, :-1]))
 
     def learn(self, models: FloatArray) -> tuple[FloatArray, FloatArray]:
         """(those with more, those with less) among the models, with t = 1; they are kept."""
-        t = models[:, self._unit]
+        t = models[:, self.unit]
         models = models[t > 0] / t[t > 0, None]
         models = models[np.isfinite(models).all(axis=1)]
         is_more = self.excess(models) >= 0

@@ -34,6 +34,8 @@ from overexplain.log.extremes import BEYOND_FLOAT64
 Model = tuple[list[Fraction], Fraction]
 INSIDE = 1 - 1e-9
 """An optimum has to lie within this share of the tolerance."""
+NOTHING = 1e-13
+"""Entries that are this much smaller than the largest, and have the wrong sign, are 0 but for rounding."""
 MOST = 24
 """Models that are held against rows in rationals in one call, where floats have no formula."""
 
@@ -47,6 +49,7 @@ class Keeper:
         p = blocks[0].points.shape[1]
         self._p, self._off = p, 1.02 * (p + 16) * UNIT_ROUNDOFF
         self._shapes = [exponent_and_weights(b.norm, p) if b.is_measured else None for b in blocks]
+        self._signs = self._known_signs()
         self.is_quick = all(map(_has_formula, blocks, self._shapes))
 
     def snap(self, models: FloatArray) -> FloatArray:
@@ -57,6 +60,18 @@ class Keeper:
             if shape is not None and shape[0] == 1.0 and block.is_optimal and (self.ties.number == block.number).any():
                 most = lengths[:, block.number, None] * shape[1][self.ties.free] * (1 - 4 * UNIT_ROUNDOFF)
                 found[:, self.ties.free] = np.clip(found[:, self.ties.free], -np.abs(most), np.abs(most))
+        a = found[:, :-1]
+        a[(self._signs * a < 0) & (np.abs(a) <= NOTHING * np.abs(a).max(axis=1, keepdims=True))] = 0.0
+        return found
+
+    def _known_signs(self) -> FloatArray:
+        """The signs of entries of a that ℓ∞ answers moved, 0 elsewhere: on its way to an edge a model may miss 0 by a rounding."""
+        found = np.zeros(self._p)
+        for block, shape in zip(self.blocks, self._shapes, strict=True):
+            if shape is not None and np.isinf(shape[0]) and block.is_optimal:
+                moved = np.abs(block.step) * shape[1] > block.tolerance[:, None]
+                signs = np.where(moved, -block.sides[:, None] * np.sign(block.step), 0.0)
+                found = np.where(found == 0, signs[np.abs(signs).argmax(axis=0), np.arange(self._p)], found)
         return found
 
     @np.errstate(all="ignore")

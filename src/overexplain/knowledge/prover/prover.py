@@ -29,6 +29,7 @@ from overexplain.knowledge.prover.keeper import Keeper, Model
 from overexplain.knowledge.prover.lengths import usable
 from overexplain.knowledge.prover.likely import likely_models
 from overexplain.knowledge.prover.linear import OPEN, LinearProver
+from overexplain.knowledge.prover.optimum import Optimum
 from overexplain.knowledge.prover.pinned import Pinned, pin
 from overexplain.knowledge.prover.reduction import BOUNDARY
 from overexplain.knowledge.prover.rows import Rows
@@ -44,6 +45,14 @@ FEW_FITTED = 4
 FEW_POINTS = 32
 """Points for which a model through the point itself is looked for."""
 KNOWN = 2048
+ROUNDS, GROUP = 4, 16
+"""Rounds of cuts before the optima of robust claims are asked for, and so many at a time."""
+TOUCHED = 0.99
+"""Optima with so much of their s are cut off: where they touch s = ‖a‖*."""
+LOOSE = 64
+"""Models with less of s than ‖a‖* that one search may add."""
+VOLLEYS, VOLLEY = 3, 256
+"""Rays that are sent against claims."""
 PULLS, RAYS = 8, 256
 """Cuts that bring the middle to where there is more of s than ‖a‖*, and rays that are sent from there."""
 INSIDE = 1 - 1e-6
@@ -98,6 +107,7 @@ class Prover(Rows):
         missed = self.missed(np.flatnonzero(thin), null)
         force = np.concatenate([self.base + missed, self.base + n + missed]).astype(np.int64)
         self.slab: Stage | None = None
+        self.loose: Stage | None = None
         self.core = self._core(plain, force, null)
         if self._tries_centre and self.core is not None:
             self.admit(self.core.centre[None, :])
@@ -140,6 +150,7 @@ class Prover(Rows):
         twin.__dict__.update(self.__dict__)
         twin.core = None if self.core is None else self.core.fork()
         twin.slab = None if self.slab is None else self.slab.fork()
+        twin.loose = None if self.loose is None else self.loose.fork()
         twin.linear = None if self.linear is None else self.linear.fork()
         twin.crossings = None if self.crossings is None else self.crossings.fork()
         return twin
@@ -165,17 +176,94 @@ class Prover(Rows):
             if self.core is None or self.crossings.excess(self.centre[None, :])[0] > 0 or not self.cut(self.centre[None, :]):
                 break
             self._refit()
-        if self.core is None:
-            return
+        if self.core is not None:
+            self._send(np.random.default_rng(0).standard_normal((RAYS, self.core.cone.rank)))
+
+    def _send(self, rays: FloatArray) -> None:
+        """Models where rays from the middle, in the round coordinates of the core, cross s = ‖a‖*."""
+        assert self.core is not None
+        assert self.crossings is not None
         cone, lift = self.core.cone, self.core.lift
-        rays = np.random.default_rng(0).standard_normal((RAYS, cone.rank))
-        rays /= np.linalg.norm(rays, axis=1, keepdims=True)
-        towards = -(rays @ cone.A.T) / (cone.A @ cone.z0)
+        rays = rays / np.maximum(np.linalg.norm(rays, axis=1, keepdims=True), 1e-300)
+        A = cone.A[~self._is_of_ball(self.core.rows)]
+        towards = -(rays @ A.T) / (A @ cone.z0)
         ends = (cone.z0 + INSIDE / np.maximum(towards.max(axis=1), INSIDE)[:, None] * rays) @ lift.T
-        self.crossings.learn(ends)
+        _, less = self.crossings.learn(ends)
         middle, _ = self.crossings.learn(self.centre[None, :])
-        if len(middle):
-            self._keep(self.crossings.between(np.repeat(middle, len(self.crossings.less), axis=0), self.crossings.less))
+        if len(middle) and len(less):
+            self._keep(self.crossings.between(np.repeat(middle, len(less), axis=0), less))
+
+    def _aim(self, asked: Asked, codes: NDArray[np.int8]) -> None:
+        """Send rays against the claims that are open."""
+        for _ in range(VOLLEYS):
+            left = np.flatnonzero(codes == OPEN)[:VOLLEY]
+            if self.crossings is None or self.core is None or not len(left):
+                return
+            self._send(-(asked.inner[left] * asked.sign[left, None]) @ self.core.lift)
+            self._by_known(asked, codes)
+
+    def _by_optimum(self, asked: Asked, codes: NDArray[np.int8], deadline: float | None) -> None:
+        """Claims that rounds of cuts leave open, some at a time: where each is least, and what that teaches about the others."""
+        tried = np.zeros(len(codes), dtype=bool)
+        while self.crossings is not None and self.core is not None and not _is_late(deadline):
+            left = np.flatnonzero((codes == OPEN) & ~tried)[:GROUP]
+            if not len(left):
+                return
+            tried[left] = True
+            is_cut = self._is_of_ball(self.core.rows)
+            crossings = self.crossings
+            optimum = Optimum(self.core, is_cut, crossings.norm, self.ties, crossings.column, crossings.unit)
+            ends = []
+            for i in left:
+                target = asked.inner[i] * asked.sign[i]
+                found = optimum.least(target)
+                if found is None:
+                    continue
+                ends.append(found)
+                if target @ found < 0:
+                    beyond = optimum.outward(found, target)
+                    crossings.learn(found[None, :])
+                    if beyond is not None:
+                        crossings.learn(beyond[None, :])
+            if not ends:
+                continue
+            cone, lift = self.core.cone, self.core.lift
+            self._send(np.linalg.lstsq(lift, np.array(ends).T, rcond=None)[0].T - cone.z0 / (lift[crossings.unit] @ cone.z0))
+            self._keep(crossings.against(asked.inner[left] * asked.sign[left, None]))
+            self._by_known(asked, codes)
+            touched = np.array(ends)
+            touched[:, crossings.column] *= TOUCHED
+            if self.cut(touched):
+                self._refit()
+                asked.side_with(self.centre)
+            todo = np.flatnonzero(codes == OPEN)
+            if len(todo) and self.core is not None:
+                rooms = self._new_rooms(asked, self.core, "core")
+                for _ in range(ROUNDS):
+                    held, beta, _ = self._searched(asked, codes, todo, self.core, rooms.room[todo], self.payer.payers[0])
+                    open_ = codes[todo] == OPEN
+                    todo = rooms.narrow(todo[open_], held[open_], beta[open_])
+                    if not len(todo):
+                        break
+
+    def _is_of_ball(self, rows: IntArray) -> BoolArray:
+        """True for the rows that only say that s ≥ ‖a‖*."""
+        assert self.crossings is not None
+        return np.asarray((self.of_row[rows] < 0) & (self.rows[rows, self.crossings.column] != 0))
+
+    def _loosely(self, targets: FloatArray) -> None:
+        """Models that may have less of s than ‖a‖*, against claims."""
+        if self.crossings is None or self.core is None or not len(targets):
+            return
+        if self.loose is None:
+            which = self.core.rows[~self._is_of_ball(self.core.rows)]
+            try:
+                self.loose = Stage(
+                    self.rows, which, self.core.B, self.scale, drop=1e-6, force=which[:0], core=self.core.B.shape[1]
+                )
+            except NoInterior:
+                return
+        self._keep(self.crossings.near(self.loose.search(targets)[3][:LOOSE]))
 
     def _keep(self, models: FloatArray) -> None:
         """Those of the models of the unknowns that the Keeper admits become known."""
@@ -205,12 +293,12 @@ class Prover(Rows):
 
     def _learn(self, models: FloatArray) -> None:
         if len(models):
+            if len(self.known) + len(models) > KNOWN:
+                self.known = self.known[::2]
             # By a power of two: what was admitted is not rounded.
             self.known = np.vstack(
                 [self.known, np.ldexp(models, -np.frexp(np.abs(models).max(axis=1, keepdims=True))[1])]
             )
-            if len(self.known) > KNOWN:
-                self.known = self.known[::2]
 
     def _spread(self) -> None:
         """Known models with their planes moved as far as the rows allow, to either side."""
@@ -265,13 +353,16 @@ class Prover(Rows):
             left = np.flatnonzero(codes == OPEN)
             codes[left] = self.pinned.codes(X[left])
         asked = Asked(X, self.ties, self.centre)
+        self._by_known(asked, codes)
+        self._aim(asked, codes)
         self._rooms(asked, codes, "core", deadline)
+        self._by_optimum(asked, codes, deadline)
         if (codes == OPEN).any() and self.linear is not None:
             left = np.flatnonzero(codes == OPEN)
             said = self.linear.look(X[left])
             sure = (np.abs(said) == 1) | (said == BOUNDARY)
             codes[left[sure]] = said[sure]
-        if (codes == OPEN).any() and len(self.used):
+        if (codes == OPEN).any() and len(self.used) and self.crossings is None:
             self._rooms(asked, codes, "slab", deadline)
         if (codes == OPEN).any() and len(self.known):
             self._spread()
@@ -331,7 +422,8 @@ class Prover(Rows):
         if stage is None:
             return
         rooms = self._new_rooms(asked, stage, name)
-        for attempt in range(ATTEMPTS):
+        attempts = ATTEMPTS if self.crossings is None else ROUNDS
+        for attempt in range(attempts):
             payer = self.payer.payers[attempt % len(self.payer.payers)]
             held, beta = self._attempt(asked, codes, todo, stage, rooms.room[todo], payer)
             cuts = self._new_cuts
@@ -342,7 +434,7 @@ class Prover(Rows):
             todo, held, beta = todo[open_], held[open_], beta[open_]
             if not len(todo) or _is_late(deadline):
                 return
-            if cuts and attempt < ATTEMPTS - 2:
+            if cuts and attempt < attempts - 2:
                 self._refit()
                 asked.side_with(self.centre)
                 stage = self._stage(name)
@@ -365,16 +457,28 @@ class Prover(Rows):
         self, asked: Asked, codes: NDArray[np.int8], todo: IntArray, stage: Stage, room: FloatArray, payer: int
     ) -> tuple[BoolArray, FloatArray]:
         """One search; (which were held, their β or 0). Codes of what is proved are set, models that are admitted become known."""
-        sign = asked.sign[todo]
-        targets = asked.inner[todo] * sign[:, None]
-        aims = targets.copy()
-        aims[:, len(self.ties.free) + 1 + payer] -= room
-        found, rows, weights, models = stage.search(aims)
+        held, beta, models = self._searched(asked, codes, todo, stage, room, payer)
         self._new_cuts = 0
         if len(models):
             kept = self.admit(models)
             if not kept.all():
                 self._new_cuts = self._try_harder(stage, models[~kept])
+        if self.crossings is not None:
+            left = todo[codes[todo] == OPEN]
+            left = asked.inner[left] * asked.sign[left, None]
+            self._loosely(left)
+            self._keep(self.crossings.against(left))
+        return held, beta
+
+    def _searched(
+        self, asked: Asked, codes: NDArray[np.int8], todo: IntArray, stage: Stage, room: FloatArray, payer: int
+    ) -> tuple[BoolArray, FloatArray, FloatArray]:
+        """(which were held, their β or 0, models that were found); codes of what is proved are set."""
+        sign = asked.sign[todo]
+        targets = asked.inner[todo] * sign[:, None]
+        aims = targets.copy()
+        aims[:, len(self.ties.free) + 1 + payer] -= room
+        found, rows, weights, models = stage.search(aims)
         held = found == HELD
         beta = np.zeros(len(todo))
         if held.any():
@@ -382,9 +486,7 @@ class Prover(Rows):
             beta[held] = self.payer.beta(targets[held], asked.sizes[todo[held]], rows[held], weights[held], omega)
             sure = held & (beta > 0)
             codes[todo[sure]] = sign[sure]
-        if self.crossings is not None:
-            self._keep(self.crossings.against(targets[codes[todo] == OPEN]))
-        return held, beta
+        return held, beta, models
 
     def _refit(self) -> None:
         """With the new cuts, unless floats cannot see the inside any more."""
