@@ -80,15 +80,16 @@ def _chords(distance: Norm, ball: Norm, row: int, p: int) -> list[Chord]:
 
 @final
 class Crossings:
-    """Models of the unknowns (`number`: the column of s among them) with more than ‖a‖* and with less, and what lies between them."""
+    """Models of the unknowns with more of s than ‖a‖* and with less, and what lies between them; s is the length `number`, `column`
+    and `unit` are the columns of s and t."""
 
-    def __init__(self, norm: Norm, column: int, unit: int, ties: Ties) -> None:
-        self.norm, self.column, self.unit, self._ties = norm, column, unit, ties
+    def __init__(self, norm: Norm, number: int, column: int, unit: int, ties: Ties) -> None:
+        self.norm, self.number, self.column, self.unit, self._ties = norm, number, column, unit, ties
         self.more, self.less = np.zeros((0, ties.size)), np.zeros((0, ties.size))
 
     def fork(self) -> Crossings:
         """A copy that learns for itself."""
-        twin = Crossings(self.norm, self.column, self.unit, self._ties)
+        twin = Crossings(self.norm, self.number, self.column, self.unit, self._ties)
         twin.more, twin.less = self.more, self.less
         return twin
 

@@ -21,7 +21,7 @@ FEASIBLE = 1e-6
 """A solver's optimum that is off by more is none."""
 PUSHES = 4
 """Linear programs that look for a model with less of s than ‖a‖*."""
-ROOM = 1e-6
+ROOM = 0.01
 """How far, as a share of what the optimum breaks a claim by, such models break it, too."""
 
 
@@ -35,12 +35,15 @@ class Optimum:
         self._rows = stage.cone.A[~is_cut]
         self._level, self._s = stage.lift[unit], stage.lift[column]
         outer = ties.outer(stage.lift.T)[:, :-1].T
-        shape = dual_exponent(norm, len(outer))
-        self._solver = None if shape is None else _program(self._rows, self._level, self._s, outer / shape[1][:, None], shape[0])
-        self._outer = outer
+        self._outer, self._shape = outer, dual_exponent(norm, len(outer))
+        self._solver: tuple[Any, int] | None = None
+        if self._shape is not None:
+            exponent, units = self._shape
+            self._solver = _program(self._rows, self._level, self._s, outer / units[:, None], exponent)
 
-    def least(self, target: FloatArray) -> FloatArray | None:
-        """The model of the unknowns with t = 1 and s ≥ ‖a‖* that breaks a claim most, or keeps it least."""
+    def least(self, target: FloatArray) -> tuple[FloatArray, FloatArray | None] | None:
+        """(the model of the unknowns with t = 1 and s ≥ ‖a‖* that breaks a claim most, or keeps it least; a v of length at most
+        1, for which s ≥ v·a is all of s ≥ ‖a‖* that matters there)."""
         if self._solver is None:
             return None
         cost = target @ self._lift
@@ -49,7 +52,20 @@ class Optimum:
         found = self._solver[0].solve()
         if "Infeasible" in str(found.status) or not max(found.r_prim, found.r_dual) < FEASIBLE:
             return None
-        return np.asarray(self._lift @ np.array(found.x)[: len(cost)])
+        return np.asarray(self._lift @ np.array(found.x)[: len(cost)]), self._touched(np.array(found.z)[1 + len(self._rows) :])
+
+    def _touched(self, prices: FloatArray) -> FloatArray | None:
+        """v by the prices of the program's rows that say s ≥ ‖a‖*."""
+        assert self._shape is not None
+        (exponent, units), p = self._shape, len(self._outer)
+        if exponent == 2.0:
+            paid, v = float(prices[0]), -prices[1:]
+        elif exponent in (1.0, np.inf):
+            ways = prices[-2 * p :]
+            paid, v = float(prices[0] if exponent == 1.0 else ways.sum()), ways[:p] - ways[p:]
+        else:
+            return None
+        return None if not paid > 0 else v / paid / units
 
     def outward(self, start: FloatArray, target: FloatArray) -> FloatArray | None:
         """A model with t = 1 and s < ‖a‖* that breaks a claim, too: ‖a‖* is convex, each step maximises its slope less s."""

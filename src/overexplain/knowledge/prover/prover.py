@@ -47,8 +47,8 @@ FEW_POINTS = 32
 KNOWN = 2048
 ROUNDS, GROUP = 4, 16
 """Rounds of cuts before the optima of robust claims are asked for, and so many at a time."""
-TOUCHED = 0.99
-"""Optima with so much of their s are cut off: where they touch s = ‖a‖*."""
+NEARER = 1e-3
+"""How far models from the edge are moved to the middle, as a share of what would keep the claim."""
 LOOSE = 64
 """Models with less of s than ‖a‖* that one search may add."""
 VOLLEYS, VOLLEY = 3, 256
@@ -166,7 +166,7 @@ class Prover(Rows):
         k, block = next(iter(known.items()))
         assert not isinstance(block.reach, Secret)
         at = len(self.ties.free) + 1
-        return Crossings(block.reach, at + k, at + block.number, self.ties)
+        return Crossings(block.reach, k, at + k, at + block.number, self.ties)
 
     def _shoot(self) -> None:
         """The first models with s = ‖a‖*: where rays from the middle, in which there is more of s, cross it."""
@@ -213,29 +213,27 @@ class Prover(Rows):
             is_cut = self._is_of_ball(self.core.rows)
             crossings = self.crossings
             optimum = Optimum(self.core, is_cut, crossings.norm, self.ties, crossings.column, crossings.unit)
-            ends = []
+            ends, touched = [], []
             for i in left:
                 target = asked.inner[i] * asked.sign[i]
                 found = optimum.least(target)
                 if found is None:
                     continue
-                ends.append(found)
-                if target @ found < 0:
-                    beyond = optimum.outward(found, target)
-                    crossings.learn(found[None, :])
-                    if beyond is not None:
-                        crossings.learn(beyond[None, :])
+                ends.append(found[0])
+                touched += [] if found[1] is None else [found[1]]
+                if target @ found[0] < 0:
+                    beyond = optimum.outward(found[0], target)
+                    against = np.array([found[0]] if beyond is None else [found[0], beyond])
+                    crossings.learn(self._inwards(against, target))
             if not ends:
                 continue
             cone, lift = self.core.cone, self.core.lift
             self._send(np.linalg.lstsq(lift, np.array(ends).T, rcond=None)[0].T - cone.z0 / (lift[crossings.unit] @ cone.z0))
             self._keep(crossings.against(asked.inner[left] * asked.sign[left, None]))
             self._by_known(asked, codes)
-            touched = np.array(ends)
-            touched[:, crossings.column] *= TOUCHED
-            if self.cut(touched):
+            if self.touch(crossings.number, np.array(touched)) if touched else self.cut(np.array(ends)):
                 self._refit()
-                asked.side_with(self.centre)
+                self._take_sides(asked)
             todo = np.flatnonzero(codes == OPEN)
             if len(todo) and self.core is not None:
                 rooms = self._new_rooms(asked, self.core, "core")
@@ -245,6 +243,14 @@ class Prover(Rows):
                     todo = rooms.narrow(todo[open_], held[open_], beta[open_])
                     if not len(todo):
                         break
+
+    def _inwards(self, models: FloatArray, target: FloatArray) -> FloatArray:
+        """Models that break a claim, a little nearer to the middle: solvers leave them on the edge, or just behind it."""
+        assert self.crossings is not None
+        middle = self.centre / self.centre[self.crossings.unit]
+        broken = np.maximum(-(models @ target), 0.0)
+        share = NEARER * broken / (broken + abs(float(middle @ target)) + 1e-300)
+        return np.asarray(models + share[:, None] * (middle - models))
 
     def _is_of_ball(self, rows: IntArray) -> BoolArray:
         """True for the rows that only say that s ≥ ‖a‖*."""
@@ -353,6 +359,7 @@ class Prover(Rows):
             left = np.flatnonzero(codes == OPEN)
             codes[left] = self.pinned.codes(X[left])
         asked = Asked(X, self.ties, self.centre)
+        self._take_sides(asked)
         self._by_known(asked, codes)
         self._aim(asked, codes)
         self._rooms(asked, codes, "core", deadline)
@@ -436,7 +443,7 @@ class Prover(Rows):
                 return
             if cuts and attempt < attempts - 2:
                 self._refit()
-                asked.side_with(self.centre)
+                self._take_sides(asked)
                 stage = self._stage(name)
                 if stage is None:
                     return
@@ -445,6 +452,12 @@ class Prover(Rows):
                 todo = rooms.narrow(todo, held, beta)
                 if not len(todo):
                     return
+
+    def _take_sides(self, asked: Asked) -> None:
+        """Ask for the sides of a model that is known, else for those of the middle of the rows, which need not be one."""
+        asked.side_with(self.centre)
+        if self.crossings is not None and len(self.known):
+            asked.sign = np.where(asked.queries @ self.known[0] >= 0, 1.0, -1.0)
 
     def _new_rooms(self, asked: Asked, stage: Stage, name: str) -> Rooms:
         at = len(self.ties.free) + 1 + self.payer.payers[0]

@@ -10,7 +10,7 @@ from scipy.linalg import qr
 from overexplain.geometry.arrays import BoolArray, FloatArray, IntArray
 from overexplain.knowledge.prover.blocks import Block
 from overexplain.knowledge.prover.cone import NoInterior
-from overexplain.knowledge.facts import Secret
+from overexplain.knowledge.facts import Secret, length_error
 from overexplain.knowledge.prover.balls import Balls
 from overexplain.knowledge.prover.facts import ENTRY, WAY, Facts, read
 from overexplain.knowledge.prover.lengths import Equalities, Length, Payer, Reach, Source
@@ -115,7 +115,17 @@ class Rows:
     def cut(self, models: FloatArray) -> int:
         """Cuts where a length is too short for a model; how many are new."""
         whole = self._whole(models)
-        new = np.unique(np.vstack([source.broken(whole) for source in self.sources]), axis=0)[:256]
+        return self._join_cuts(np.vstack([source.broken(whole) for source in self.sources]))
+
+    def touch(self, number: int, V: FloatArray) -> int:
+        """Cuts of one length at vectors that may be no longer than 1; how many are new."""
+        source = self.sources[number]
+        assert isinstance(source, Length)
+        sizes = np.asarray(source.norm(V))[:, None] * (1 + length_error(source.norm, self.p))
+        return self._join_cuts(source.rows(V / np.maximum(sizes, 1.0)))
+
+    def _join_cuts(self, rows: FloatArray) -> int:
+        new = np.unique(rows, axis=0)[:256]
         new = new[~(new[:, None, :] == self.cuts[None]).all(axis=2).any(axis=1)] if len(new) else new
         self.cuts = np.vstack([self.cuts, new])
         return len(new)
