@@ -328,7 +328,8 @@ class Known:
 
     def interval(self, x: FloatArray) -> tuple[float, float]:
         """How far a point may lie from the plane, on either side."""
-        settler = self.settler() if self.has_facts and self.prover is None else None
+        is_robust = bool(self.has_facts and self.facts.off_plane)
+        settler = self.settler() if is_robust else None
         if not isinstance(settler, RobustSettler):
             raise InvalidInput(
                 "an interval is for points under robust counterfactuals; other verdicts are decided without one"
