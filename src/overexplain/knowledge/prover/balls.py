@@ -25,6 +25,7 @@ ROUGH = 1 + 1e-11
 HALVINGS = 60
 KEPT = 2048
 """Models with more, and with less, that are kept."""
+NEAREST = 4
 PARTNERS = 3
 """So many models on the other side each new one is paired with."""
 
@@ -123,6 +124,10 @@ class Crossings:
         more, less = self.learn(models)
         pairs = [(u, v) for u in more for v in self.less[-PARTNERS:]] + [(u, v) for v in less for u in self.more[-PARTNERS:]]
         return self._of(pairs)
+
+    def nearest(self, target: FloatArray) -> FloatArray:
+        """Models with less that are nearest to breaking a claim."""
+        return np.asarray(self.less[np.argsort(self.less @ target, kind="stable")[:NEAREST]])
 
     def against(self, targets: FloatArray) -> FloatArray:
         """Models that break claims, rows over the unknowns, where one with more and one with less do."""

@@ -21,7 +21,7 @@ FEASIBLE = 1e-6
 """A solver's optimum that is off by more is none."""
 PUSHES = 4
 """Linear programs that look for a model with less of s than ‖a‖*."""
-ROOM = 0.01
+ROOM = 1e-5
 """How far, as a share of what the optimum breaks a claim by, such models break it, too."""
 
 
@@ -67,9 +67,10 @@ class Optimum:
             return None
         return None if not paid > 0 else v / paid / units
 
-    def outward(self, start: FloatArray, target: FloatArray) -> FloatArray | None:
-        """A model with t = 1 and s < ‖a‖* that breaks a claim, too: ‖a‖* is convex, each step maximises its slope less s."""
-        broken = -float(target @ start)
+    def outward(self, start: FloatArray, broken_by: FloatArray, target: FloatArray) -> FloatArray | None:
+        """A model with t = 1 and s < ‖a‖* that breaks a claim that another one does: ‖a‖* is convex, each step maximises its slope
+        less s. It has more than one peak, and which is found depends on the start."""
+        broken = -float(target @ broken_by)
         if not broken > 0:
             return None
         cost, most, model = target @ self._lift, -np.inf, start

@@ -222,7 +222,9 @@ class Prover(Rows):
                 ends.append(found[0])
                 touched += [] if found[1] is None else [found[1]]
                 if target @ found[0] < 0:
-                    beyond = optimum.outward(found[0], target)
+                    starts = [found[0], *crossings.nearest(target)]
+                    outer = (optimum.outward(start, found[0], target) for start in starts)
+                    beyond = next((model for model in outer if model is not None), None)
                     against = np.array([found[0]] if beyond is None else [found[0], beyond])
                     crossings.learn(self._inwards(against, target))
             if not ends:
