@@ -309,7 +309,7 @@ class Known:
                     continue
                 yes, no = found.models or (None, None)
                 try:
-                    return self.proof(x, Settled(Verdict(found.code), found.terms, found.reverse, yes=yes, no=no))
+                    return self.proof(x, Settled(Verdict(found.code), found.terms, found.reverse, yes=yes, no=no, branches=found.branches))
                 except CertificateInvalid:
                     continue
         except (OutOfTime, *BEYOND_FLOAT64):

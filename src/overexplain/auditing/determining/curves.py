@@ -1,8 +1,6 @@
 """How much is known after so many answers: the share of unseen decisions that are determined, for ordinary cases in random order.
 
-What is determined stays so, so every judged case has a first number of answers at which it is. The prover finds it for the logs
-that it reads (`proved`). Else the log is read at few lengths: doubling from the shortest until one model alone is left, then by
-halves, each time with the cases for which that length decides anything.
+What is determined stays so, so every judged case has a first number of answers at which it is: the prover finds it (`proved`).
 """
 
 from __future__ import annotations
@@ -12,22 +10,19 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, final
 
 import numpy as np
 
 from overexplain.auditing.audit_report import Curve
 from overexplain.auditing.determining.orders import Order, Population, Split, ask, split
-from overexplain.auditing.determining.proved import ProvedSearch, blocks_in
-from overexplain.auditing.determining.reading import Reading, Touched
+from overexplain.auditing.determining.proved import ProvedSearch
 from overexplain.auditing.workers import one_thread, process_pool
 from overexplain.errors import InconsistentLog, InvalidInput
 from overexplain.extraction.recover import recover
-from overexplain.geometry.arrays import BoolArray, FloatArray, IntArray, as_rows
+from overexplain.geometry.arrays import FloatArray, IntArray, as_rows
 from overexplain.geometry.hyperplane import NO, YES
 from overexplain.geometry.norm import UNIT_ROUNDOFF
 from overexplain.knowledge.prover.batch import expect
-from overexplain.knowledge.verdicts import Verdict
 from overexplain.models.linear import LinearModel
 from overexplain.oracles.services import Service
 
@@ -81,8 +76,7 @@ class Found:
 
 def look(order: Order, answers: Sequence[int]) -> Found:
     """What the first answers of an order determine, for every number in `answers`."""
-    blocks = blocks_in(order.log(answers[-1]))
-    search = _Search(order, answers) if blocks is None else ProvedSearch(order, answers, blocks)
+    search = ProvedSearch(order, answers)
     search.run()
     margins = np.asarray(order.model.hyperplane.margin(order.judged))
     normal, offset = order.truth[:-1], order.truth[-1]
@@ -99,7 +93,7 @@ def look(order: Order, answers: Sequence[int]) -> Found:
     )
 
 
-def _known_at(search: _Search | ProvedSearch, order: Order, answers: Sequence[int]) -> int | None:
+def _known_at(search: ProvedSearch, order: Order, answers: Sequence[int]) -> int | None:
     """The first index at which one model alone is left: by what is proved, or by the equations of exact answers."""
 
     def recovers(index: int) -> bool:
@@ -116,73 +110,6 @@ def _known_at(search: _Search | ProvedSearch, order: Order, answers: Sequence[in
                 low, high = (low, middle) if leaves_one(middle) else (middle, high)
             return high
     return None
-
-
-@final
-class _Search:
-    """The first number of answers that determines each judged case (`high`, `said`), where the prover does not read the log."""
-
-    def __init__(self, order: Order, answers: Sequence[int]) -> None:
-        self.order, self.answers = order, answers
-        self.last = len(answers)
-        count = len(order.judged)
-        self.high = np.full(count, self.last)
-        self.unknown_until = np.full(count, -1)
-        self.undecided_until = np.full(count, -1)
-        self.said = np.zeros(count, dtype=np.int8)
-        self.pinned: int | None = None
-        self.touched = Touched()
-
-    @property
-    def undecided(self) -> BoolArray:
-        """(numbers of answers, cases): True where it is not known whether a case is determined."""
-        indices = np.arange(self.last)[:, None]
-        return np.asarray((self.unknown_until < indices) & (indices <= self.undecided_until))
-
-    def is_pinned(self, index: int) -> bool:
-        """True if the answers up to that index leave one model alone, as far as was read."""
-        return self.pinned is not None and self.pinned <= index
-
-    def run(self) -> None:
-        """Read the log at few lengths."""
-        points = np.arange(len(self.high))
-        # Exact answers leave one model by then at the latest, as a rule, and long logs take long to read.
-        enough = sum(k <= self.order.model.dimension for k in self.answers)
-        low, step = -1, 1
-        while low < self.last - 1:
-            high = min(low + step, self.last - 1)
-            high = enough if low < enough < high else high
-            determined = self._read(high, points)
-            self._halve(low, high, points[determined])
-            points = points[~determined]
-            low, step = high, 2 * step
-            if self.pinned is not None:
-                break  # what one model alone leaves open lies on its plane
-
-    def _read(self, index: int, points: IntArray) -> Any:
-        """Which of the points are determined by the first answers up to that index."""
-        count = self.answers[index]
-        reading = Reading(self.order.facts(count), self.order.truth, self.touched)
-        if reading.pinned_down:
-            self.pinned = index if self.pinned is None else min(self.pinned, index)
-        codes = reading.codes(self.order.judged[points])
-        determined = (codes == YES) | (codes == NO)
-        self.high[points[determined]] = index
-        self.said[points[determined]] = codes[determined]
-        unknown, undecided = points[codes == Verdict.UNKNOWN], points[codes == Verdict.UNDECIDED]
-        self.unknown_until[unknown] = np.maximum(self.unknown_until[unknown], index)
-        self.undecided_until[undecided] = np.maximum(self.undecided_until[undecided], index)
-        return determined
-
-    def _halve(self, low: int, high: int, points: IntArray) -> None:
-        """Find the first of the indices low + 1 … high for points that are determined at `high` and not at `low`."""
-        pins = self.pinned is not None and low < self.pinned <= high
-        if high - low < 2 or not (len(points) or pins):
-            return
-        middle = (low + high) // 2
-        determined = self._read(middle, points)
-        self._halve(low, middle, points[determined])
-        self._halve(middle, high, points[~determined])
 
 
 def first_order(

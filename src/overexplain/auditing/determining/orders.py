@@ -6,18 +6,20 @@ Every service meets the same cases in the same orders: chance splits the cases b
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from functools import cached_property
 from typing import Any, Final, Literal, final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from overexplain.auditing.determining.promised import Promised, first_facts
-from overexplain.errors import InvalidInput
+from overexplain.errors import CertificateInvalid, InvalidInput
 from overexplain.geometry.arrays import FloatArray, IntArray, as_generator, as_rows
 from overexplain.geometry.hyperplane import NO
 from overexplain.geometry.mechanism import Mechanism
-from overexplain.knowledge.facts import Facts, read_facts
+from overexplain.knowledge.answers import answers_of
+from overexplain.knowledge.checker import Answer, check_witness
+from overexplain.knowledge.evidence import Finder
 from overexplain.log.querylog import QueryLog
 from overexplain.models.linear import LinearModel
 from overexplain.oracles.protocol import Oracle, checked_explanation, offers
@@ -25,6 +27,9 @@ from overexplain.oracles.services import Service
 
 Population = Literal["all", "denied"]
 POPULATIONS: Final = ("all", "denied")
+
+ROUNDING: Final = Fraction(1, 2**40)
+"""How far, relatively, slack and tolerance may be exceeded by answers that keep them but for rounding."""
 
 LEAST_JUDGED: Final = 0.25
 """The share of the cases that is kept for judging where there are not enough for everything."""
@@ -74,20 +79,14 @@ class Order:
         """
         if self.explanations is None or self.certain:
             return True
-        return bool(Promised(self._all_facts).kept_by(self.truth[None, :])[0])
-
-    @cached_property
-    def _all_facts(self) -> Facts:
-        """What all answers promise, explanations by their published terms."""
-        log = self._log(len(self.asked), explained=True)
-        return read_facts(log, self.model.dimension, log.labels)
-
-    def facts(self, answers: int) -> Facts:
-        """What the first answers promise, as far as they can be relied on."""
-        if self.keeps_terms and not self.certain and self.explanations is not None:
-            return first_facts(self._all_facts, answers)
-        log = self.log(answers)
-        return read_facts(log, self.model.dimension, log.labels)
+        answers = answers_of(self._log(len(self.asked), explained=True))
+        lenient = {row: _lenient(answer) for row, answer in answers.items()}
+        normal, offset = self.model.hyperplane.normal.tolist(), self.model.hyperplane.offset
+        try:
+            check_witness(lenient, list(map(Fraction, normal)), Fraction(offset), lengths=Finder())
+        except CertificateInvalid:
+            return False
+        return True
 
     def log(self, answers: int) -> QueryLog:
         """The first answers as an outsider may rely on them: only decisions where the explanations break their terms."""
@@ -104,6 +103,13 @@ class Order:
             log = QueryLog(self.model.features, self.mechanism)
             log.add_explanation(asked, self.explanations[:answers], label=labels)
         return log
+
+
+def _lenient(answer: Answer) -> Answer:
+    """The same answer, but for the rounding of what computed it: terms may be met to the last digit."""
+    slack = answer.slack * (1 + ROUNDING) if answer.slack else answer.slack
+    tolerance = answer.tolerance * (1 + ROUNDING) if answer.tolerance else answer.tolerance
+    return replace(answer, slack=slack, tolerance=tolerance)
 
 
 def split(

@@ -32,9 +32,9 @@ TRIES = 3
 """A case that provers left open so often is left undecided: no others take as long."""
 
 
-def blocks_in(log: QueryLog) -> list[Block] | None:
-    """What the prover reads in an order's log; None if it does not."""
-    return blocks_of(log, log.labels, None)
+def blocks_in(log: QueryLog) -> list[Block]:
+    """What the prover reads in an order's log."""
+    return blocks_of(log, log.labels, None) or []
 
 
 @final
@@ -45,7 +45,8 @@ class ProvedSearch:
     high  the first at which it is known to be, so decided as `said`; past the end: none is
     """
 
-    def __init__(self, order: Order, answers: Sequence[int], whole: Sequence[Block]) -> None:
+    def __init__(self, order: Order, answers: Sequence[int]) -> None:
+        whole = blocks_in(order.log(answers[-1]))
         self._order, self._answers = order, np.asarray(answers)
         self.last, count = len(answers), len(order.judged)
         self.low, self.high = np.full(count, -1), np.full(count, self.last)
@@ -59,7 +60,7 @@ class ProvedSearch:
         """The prover of the first answers; None where floats see nothing of the models that fit them."""
         log = self._order.log(int(self._answers[index]))
         try:
-            return LogProver(blocks_in(log) or [], answers_of(log), Finder(), self._order.truth[None, :])
+            return LogProver(blocks_in(log), answers_of(log), Finder(), self._order.truth[None, :])
         except (Contradiction, NoInterior, np.linalg.LinAlgError):
             return None
 

@@ -7,20 +7,28 @@ it breaks.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from fractions import Fraction
 from typing import final
 
 import numpy as np
 
 from overexplain.geometry.arrays import FloatArray
 from overexplain.geometry.norm import Norm
-from overexplain.knowledge.chords import Chord, corner_chords, dual_exponent, make_chord, whole_box
+from overexplain.knowledge.checker import Answer, Bound, Context, Term, fact_of
+from overexplain.knowledge.chords import Box, Chord, corner_chords, dual_exponent, make_chord, root_box, whole_box
+from overexplain.knowledge.enclosures import Evidence
+from overexplain.knowledge.facts import Facts as KnownFacts
 from overexplain.knowledge.facts import Secret, no_facts
 from overexplain.knowledge.prover.blocks import Block
 from overexplain.knowledge.prover.facts import CHORD, UP, Facts, Ties, rows_of
+from overexplain.knowledge.terms import chord_term
 
-ROUGH = 1 + 1e-11
+ONE = Fraction(1)
+STEPS = 32
+"""Steps that are asked for single entries of a, the sharpest first."""
+ROUGH = 1e-11
 """How far, relatively, the float64 numbers of a chord may be off."""
 HALVINGS = 60
 KEPT = 2048
@@ -34,13 +42,16 @@ PARTNERS = 3
 class Balls:
     """What a log says about the balls of its robust answers.
 
-    chords  facts γ·t − δ·s ≥ 0; `shapes` has the chord that each is, by its index
+    chords  facts γ·t + α·a − δ·s ≥ 0; `shapes` has the chord that each is, by its index
+    boxes   for the number of each length of a ball (the steps that say most of single entries of a, what they say)
     least   for the number of each length of a ball a row over the unknowns that are left, r·z ≥ 0, that bounds it from above: the
             least answer (`rows`) lies across, and its question does not
     """
 
     def __init__(self, blocks: Sequence[Block], norms: Sequence[Norm | Secret], ties: Ties, p: int) -> None:
         self.shapes: list[Chord] = []
+        self.boxes: dict[int, tuple[KnownFacts, Box]] = {}
+        self._context: tuple[tuple[Bound, ...], Context] | None = None
         self.least: dict[int, FloatArray] = {}
         self.rows: dict[int, int] = {}
         size, parts = p + 1 + len(norms), []
@@ -52,12 +63,31 @@ class Balls:
             if isinstance(norm, Secret):
                 continue
             block = own[0]
-            for chord in _chords(block.norm, norm, int(block.rows[0]), p):
+            at, units = p + 1 + block.number, block.norm.units(p)
+            self.boxes[k] = _box([other for other in blocks if other.number == block.number and other.is_optimal], block.norm, norm, p)
+            for chord in _chords(*self.boxes[k], int(block.rows[0])):
                 left = np.zeros((1, size))
-                left[0, p + 1 + block.number], left[0, p + 1 + k] = chord.gamma * ROUGH, -chord.delta
+                left[0, :p], left[0, p + 1 + k] = chord.slopes, -chord.delta
+                left[0, at] = chord.gamma + ROUGH * (abs(chord.gamma) + float(np.abs(chord.slopes) @ units) + chord.delta)
                 parts.append(rows_of(left, block.rows[:1], CHORD, index=len(self.shapes)))
                 self.shapes.append(chord)
         self.chords = Facts.joined(parts, size)
+
+    def context(self, answers: Mapping[int, Answer], evidence: Evidence) -> tuple[tuple[Bound, ...], Context | None]:
+        """(proofs of what steps say of single entries of a, the box that they make), of the only length of a ball; or nothing."""
+        if len(self.boxes) != 1:
+            return (), None
+        if self._context is None:
+            facts, box = next(iter(self.boxes.values()))
+            bounds = tuple(_bound(box, i, sign, answers, evidence) for i, sign in sorted(box.why))
+            context = Context(facts.norms[0].spec, {(bound.index, bound.sign): bound.value for bound in bounds})
+            self._context = bounds, context
+        return self._context
+
+    def needs_box(self, terms: Sequence[Term]) -> bool:
+        """True if some chord among the terms holds only in the box that steps make."""
+        wide = [chord_term(chord) for chord in self.shapes if not chord.box.why]
+        return any(term.fact == "chord" and replace(term, weight=ONE) not in wide for term in terms)
 
     def _find_least(self, blocks: Sequence[Block], k: int, ties: Ties, p: int, size: int) -> None:
         reach = [(float(v), block, j) for block in blocks for j, v in enumerate(block.lengths[1] / block.radius)]
@@ -69,14 +99,40 @@ class Balls:
         self.least[k], self.rows[k] = ties.inner(row)[0], int(block.rows[j])
 
 
-def _chords(distance: Norm, ball: Norm, row: int, p: int) -> list[Chord]:
-    """s ≤ C·t by the triangle inequality, or better by the shape of the ball."""
-    facts = replace(no_facts(p), norms=(distance, ball))
-    box, shape = whole_box(distance, 0, p), dual_exponent(ball, p)
+def _box(blocks: Sequence[Block], distance: Norm, ball: Norm, p: int) -> tuple[KnownFacts, Box]:
+    """What the sharpest steps say of single entries of a, as shares of t; and these steps, with the two norms."""
+    known = [(float(v), block, j) for block in blocks for j, v in enumerate(block.tolerance / np.maximum(block.lengths[0], 1e-300))]
+    steps = [block.steepest(j) for _, block, j in sorted(known, key=lambda found: found[0])[:STEPS]]
+    steps = [step for step in steps if step.steepness > 0]
+    facts = replace(no_facts(p), explained=tuple(steps), norms=(distance, ball))
+    return facts, root_box(facts, 0)
+
+
+def _chords(facts: KnownFacts, box: Box, row: int) -> list[Chord]:
+    """Upper bounds on s: over all models of t = 1, and over those in the box."""
+    distance, ball = facts.norms
+    wide, shape = whole_box(distance, 0, facts.dimension), dual_exponent(ball, facts.dimension)
     if shape is None:
-        return [chord for chord in corner_chords(facts, row, 1, box) if not chord.slopes.any()]
-    chord = make_chord(facts, row, 1, box, shape[0])
-    return [] if chord is None or chord.slopes.any() else [chord]
+        found: list[Chord | None] = [*corner_chords(facts, row, 1, wide), make_chord(facts, row, 1, wide, 1.0)]
+        if box.why:
+            found += [*corner_chords(facts, row, 1, box), make_chord(facts, row, 1, box, 1.0)]
+    else:
+        found = [make_chord(facts, row, 1, wide, shape[0])]
+        if box.why:
+            found += [make_chord(facts, row, 1, box, power) for power in dict.fromkeys((shape[0], 1.0))]
+    return [chord for chord in found if chord is not None]
+
+
+def _bound(box: Box, i: int, sign: int, answers: Mapping[int, Answer], evidence: Evidence) -> Bound:
+    """sign·a_i ≥ value·t by a row's step and Hölder's inequality."""
+    row, kappa = box.why[i, sign]
+    step = Term("steepest", kappa, row)
+    fact = fact_of(answers, step, evidence)
+    rest = [-kappa * v for v in fact.left[:-1]]
+    rest[i] += sign
+    holder = Term("hoelder", ONE, row, vector=tuple(rest))
+    value = kappa * fact.right + fact_of(answers, holder, evidence).right
+    return Bound(i, sign, value, (step, holder))
 
 
 @final

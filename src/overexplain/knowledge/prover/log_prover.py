@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from overexplain.geometry.arrays import FloatArray
-from overexplain.knowledge.checker import Answer, Term
+from overexplain.knowledge.checker import Answer, Branched, Term
 from overexplain.knowledge.enclosures import Evidence
 from overexplain.knowledge.prover.blocks import Block
 from overexplain.knowledge.prover.cone import NoInterior
@@ -27,7 +27,7 @@ from overexplain.knowledge.prover.prover import UNKNOWN, Prover
 from overexplain.knowledge.prover.rationals import OutOfTime
 from overexplain.knowledge.prover.reduction import BOUNDARY, Contradiction, Model
 from overexplain.knowledge.prover.statements import read_statements
-from overexplain.knowledge.prover.written import by_one_step, terms_of
+from overexplain.knowledge.prover.written import branched, by_one_step, terms_of
 
 __all__ = ["Contradiction", "LogProver", "NoInterior"]
 
@@ -50,6 +50,7 @@ class Settlement:
     terms: tuple[Term, ...] = ()
     reverse: tuple[Term, ...] = ()
     models: tuple[Model, Model] | None = None
+    branches: Branched | None = None
 
 
 @final
@@ -312,7 +313,8 @@ class LogProver:
             proof = shown[0] if isinstance(shown, tuple) else shown
             if asked is not None and proof is not None:
                 for terms in terms_of(asked, self.answers, self.evidence, x, proof):
-                    yield Settlement(code, tuple(terms))
+                    branches = branched(asked, self.answers, self.evidence, terms)
+                    yield Settlement(code, () if branches else tuple(terms), branches=branches)
         if prover.linear is not None:
             for found in self._of_linear(settle(prover.linear, x)):
                 if found.code == code:

@@ -21,8 +21,6 @@ FEASIBLE = 1e-6
 """A solver's optimum that is off by more is none."""
 PUSHES = 4
 """Linear programs that look for a model with less of s than ‖a‖*."""
-ROOM = 1e-5
-"""How far, as a share of what the optimum breaks a claim by, such models break it, too."""
 
 
 @final
@@ -67,26 +65,24 @@ class Optimum:
             return None
         return None if not paid > 0 else v / paid / units
 
-    def outward(self, start: FloatArray, broken_by: FloatArray, target: FloatArray) -> FloatArray | None:
-        """A model with t = 1 and s < ‖a‖* that breaks a claim that another one does: ‖a‖* is convex, each step maximises its slope
-        less s. It has more than one peak, and which is found depends on the start."""
-        broken = -float(target @ broken_by)
-        if not broken > 0:
-            return None
-        cost, most, model = target @ self._lift, -np.inf, start
+    def outward(self, start: FloatArray, target: FloatArray | None = None, least: float = 0.0) -> FloatArray | None:
+        """A model with t = 1 and s < ‖a‖*, for which target·z ≤ −least: ‖a‖* is convex, each step maximises its slope less s.
+
+        It has more than one peak, and which is found depends on the start.
+        """
+        left, right = -self._rows, np.zeros(len(self._rows))
+        if target is not None:
+            cost = target @ self._lift
+            size = max(float(np.abs(cost).max()), 1e-300)
+            left, right = np.vstack([left, cost[None, :] / size]), np.append(right, -least / size)
+        most, model = -np.inf, start
         for _ in range(PUSHES):
             a = self._ties.outer(model[None, :])[0, :-1]
             if not a.any():
                 return None
             slope = np.asarray(self._norm.maximizer(a)) @ self._outer - self._s
             solved = linprog(
-                -slope,
-                A_ub=np.vstack([-self._rows, cost[None, :] / max(float(np.abs(cost).max()), 1e-300)]),
-                b_ub=np.append(np.zeros(len(self._rows)), -ROOM * broken / max(float(np.abs(cost).max()), 1e-300)),
-                A_eq=self._level[None, :],
-                b_eq=[1.0],
-                bounds=(None, None),
-                method="highs",
+                -slope, A_ub=left, b_ub=right, A_eq=self._level[None, :], b_eq=[1.0], bounds=(None, None), method="highs"
             )
             if solved.status != 0:
                 return None

@@ -47,6 +47,10 @@ FEW_POINTS = 32
 KNOWN = 2048
 ROUNDS, GROUP = 4, 16
 """Rounds of cuts before the optima of robust claims are asked for, and so many at a time."""
+STARTS = 4
+"""Models from which others with less of s are looked for."""
+ROOM = 1e-5
+"""How far, as a share of what the optimum breaks a claim by, models with less of s break it, too."""
 NEARER = 1e-3
 """How far models from the edge are moved to the middle, as a share of what would keep the claim."""
 LOOSE = 64
@@ -178,6 +182,12 @@ class Prover(Rows):
             self._refit()
         if self.core is not None:
             self._send(np.random.default_rng(0).standard_normal((RAYS, self.core.cone.rank)))
+        if self.core is not None and not len(self.known):
+            optimum = self._optimum()
+            ends = (optimum.outward(start) for start in self.crossings.more[-STARTS:])
+            beyond = next((model for model in ends if model is not None), None)
+            if beyond is not None:
+                self._keep(self.crossings.near(self._inwards(beyond[None, :], np.zeros(len(beyond)))))
 
     def _send(self, rays: FloatArray) -> None:
         """Models where rays from the middle, in the round coordinates of the core, cross s = ‖a‖*."""
@@ -210,9 +220,7 @@ class Prover(Rows):
             if not len(left):
                 return
             tried[left] = True
-            is_cut = self._is_of_ball(self.core.rows)
-            crossings = self.crossings
-            optimum = Optimum(self.core, is_cut, crossings.norm, self.ties, crossings.column, crossings.unit)
+            crossings, optimum = self.crossings, self._optimum()
             ends, touched = [], []
             for i in left:
                 target = asked.inner[i] * asked.sign[i]
@@ -223,7 +231,8 @@ class Prover(Rows):
                 touched += [] if found[1] is None else [found[1]]
                 if target @ found[0] < 0:
                     starts = [found[0], *crossings.nearest(target)]
-                    outer = (optimum.outward(start, found[0], target) for start in starts)
+                    least = -ROOM * float(target @ found[0])
+                    outer = (optimum.outward(start, target, least) for start in starts)
                     beyond = next((model for model in outer if model is not None), None)
                     against = np.array([found[0]] if beyond is None else [found[0], beyond])
                     crossings.learn(self._inwards(against, target))
@@ -246,12 +255,18 @@ class Prover(Rows):
                     if not len(todo):
                         break
 
+    def _optimum(self) -> Optimum:
+        assert self.core is not None
+        assert self.crossings is not None
+        crossings, is_cut = self.crossings, self._is_of_ball(self.core.rows)
+        return Optimum(self.core, is_cut, crossings.norm, self.ties, crossings.column, crossings.unit)
+
     def _inwards(self, models: FloatArray, target: FloatArray) -> FloatArray:
         """Models that break a claim, a little nearer to the middle: solvers leave them on the edge, or just behind it."""
         assert self.crossings is not None
         middle = self.centre / self.centre[self.crossings.unit]
         broken = np.maximum(-(models @ target), 0.0)
-        share = NEARER * broken / (broken + abs(float(middle @ target)) + 1e-300)
+        share = NEARER * (broken + 1e-300) / (broken + abs(float(middle @ target)) + 1e-300)
         return np.asarray(models + share[:, None] * (middle - models))
 
     def _is_of_ball(self, rows: IntArray) -> BoolArray:

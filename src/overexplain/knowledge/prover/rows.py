@@ -8,10 +8,10 @@ import numpy as np
 from scipy.linalg import qr
 
 from overexplain.geometry.arrays import BoolArray, FloatArray, IntArray
-from overexplain.knowledge.prover.blocks import Block
-from overexplain.knowledge.prover.cone import NoInterior
 from overexplain.knowledge.facts import Secret, length_error
 from overexplain.knowledge.prover.balls import Balls
+from overexplain.knowledge.prover.blocks import Block
+from overexplain.knowledge.prover.cone import NoInterior
 from overexplain.knowledge.prover.facts import ENTRY, WAY, Facts, read
 from overexplain.knowledge.prover.lengths import Equalities, Length, Payer, Reach, Source
 

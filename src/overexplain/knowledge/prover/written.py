@@ -17,7 +17,7 @@ from typing import TypeVar, final
 import numpy as np
 
 from overexplain.geometry.arrays import FloatArray
-from overexplain.knowledge.checker import Answer, Term, fact_of
+from overexplain.knowledge.checker import Answer, Branch, Branched, Context, Term, fact_of
 from overexplain.knowledge.enclosures import Evidence
 from overexplain.knowledge.facts import Secret, Steepest
 from overexplain.knowledge.promises import form, whole
@@ -47,6 +47,19 @@ def terms_of(
     short = proof if x is None else shortened(prover, x, proof)
     for payer in prover.payer.payers:
         yield _Writer(prover, answers, evidence, x, short).terms(payer)
+
+
+def branched(
+    prover: Prover, answers: Mapping[int, Answer], evidence: Evidence, terms: Sequence[Term]
+) -> Branched | None:
+    """The same terms as a proof by the only case there is, in which what steps say of single entries of a is known to chords."""
+    if not prover.balls.needs_box(terms):
+        return None
+    bounds, context = prover.balls.context(answers, evidence)
+    if context is None or not bounds:
+        return None
+    row = next(term.row for bound in bounds for term in bound.terms if term.row is not None)
+    return Branched(row, Branch((Term("denied", ONE), *terms), bounds))
 
 
 def shortened(prover: Prover, x: FloatArray, proof: Proof) -> Proof:
@@ -175,6 +188,11 @@ class _Writer:
         return "plane", row, -label * sign, None
 
     @cached_property
+    def _context(self) -> Context | None:
+        """The box of a that chords are measured in."""
+        return self.prover.balls.context(self.answers, self.evidence)[1] if self.prover.balls.boxes else None
+
+    @cached_property
     def _robust(self) -> frozenset[int]:
         return frozenset(int(row) for block in self.prover.blocks if block.is_robust for row in block.rows)
 
@@ -192,7 +210,7 @@ class _Writer:
             if key[0] == "plane" and answer.explanation is not None and key[1] not in self._robust:
                 self._lefts[key] = form(answer.whole_explanation, key[2])
             else:
-                self._lefts[key] = fact_of(self.answers, self._term(key, ONE), self.evidence).left
+                self._lefts[key] = fact_of(self.answers, self._term(key, ONE), self.evidence, context=self._context).left
         return self._lefts[key]
 
     def _term(self, key: Key, weight: Fraction) -> Term:
@@ -306,7 +324,7 @@ class _Writer:
         totals: dict[int, Fraction] = {}
         specs = [norm.written if isinstance(norm, Secret) else norm.spec for norm in self.prover.norms]
         for term in terms:
-            for length, factor in fact_of(self.answers, term, self.evidence).rights:
+            for length, factor in fact_of(self.answers, term, self.evidence, context=self._context).rights:
                 number = specs.index(length)
                 totals[number] = totals.get(number, ZERO) + term.weight * factor
         return {number: -total for number, total in totals.items() if total < 0 and number != payer}
