@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import replace
-from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -12,17 +11,10 @@ from scipy.optimize import linprog
 
 from overexplain.auditing.determining.curves import checkpoints, determined_curve, first_order, look
 from overexplain.auditing.determining.orders import ask, split
-from overexplain.auditing.determining.promised import Promised, first_facts
-from overexplain.auditing.determining.reading import Reading
 from overexplain.errors import InvalidInput
 from overexplain.geometry.hyperplane import NO, YES, Hyperplane
 from overexplain.geometry.mechanism import Mechanism
-from overexplain.knowledge.answers import answers_of
-from overexplain.knowledge.belief import Belief
 from overexplain.knowledge.engine import Knowledge
-from overexplain.knowledge.evidence import Finder
-from overexplain.knowledge.facts import read_facts
-from overexplain.knowledge.verdicts import Verdict
 from overexplain.log.rows import Status
 from overexplain.models.linear import LinearModel
 from overexplain.oracles.degradations import DEGRADATIONS
@@ -76,16 +68,6 @@ def test_every_share_is_what_the_proving_engine_says_of_the_same_log(spec) -> No
     assert unsettled <= found.undecided
     if spec not in BENT:
         assert unsettled == 0.0
-
-
-@pytest.mark.parametrize("spec", [spec for spec in EXACT if "robust" in spec])
-def test_nothing_is_called_unknown_that_is_determined(spec) -> None:
-    first = order(spec)
-    for k in (1, 3, 5, 8):
-        codes = Reading(first.facts(k), first.truth).codes(first.judged)
-        proved = Knowledge(first.log(k)).certify(first.judged).codes
-        assert not np.any((codes == Verdict.UNKNOWN) & (np.abs(proved) == 1))
-        assert np.array_equal(codes[np.abs(codes) == 1], proved[np.abs(codes) == 1])
 
 
 def test_labels_only_by_a_linear_program_for_every_point_and_number_of_answers() -> None:
@@ -303,22 +285,14 @@ def test_an_order_has_no_more_answers_than_were_asked() -> None:
 
 
 @pytest.mark.parametrize(
-    "spec", [*EXACT, *INEXACT, "l1; nearest-row", "l1; robust=l2:0.2; secret", "l1; overshoot:0.2"]
+    "spec", [*EXACT[1:], *INEXACT, "l1; nearest-row", "l1; robust=l2:0.2; secret", "l1; overshoot:0.2"]
 )
-def test_a_model_keeps_the_promises_if_the_checker_of_proofs_says_so(spec) -> None:
+def test_the_audited_model_keeps_its_own_terms_and_no_other_does(spec) -> None:
     first = order(spec)
-    log, promised = first.log(6), Promised(first.facts(6))
-    rng = np.random.default_rng(0)
-    moves = [np.zeros(P + 1), *(rng.normal(scale=scale, size=P + 1) for scale in (1e-9, 1e-3, 0.1, 0.1, 1.0) * 4)]
-    models = first.truth + np.array(moves)
-    kept = promised.kept_by(models)
-    assert kept[0]  # the audited model
-    believed = Belief(answers_of(log), Finder())
-    exact = [believed.keeps(([Fraction(v) for v in m[:-1].tolist()], Fraction(float(m[-1])))) for m in models]
-    assert kept.tolist() == exact
-    # What is promised after six answers is the beginning of what is promised after all.
-    whole = read_facts(first.log(40), P, first.labels)
-    assert np.array_equal(Promised(first_facts(whole, 6)).kept_by(models), kept)
+    assert first.keeps_terms
+    assert replace(first, certain=False).keeps_terms
+    other = LinearModel(Hyperplane(np.asarray(MODEL.hyperplane.normal) + np.eye(P)[0], MODEL.hyperplane.offset))
+    assert not replace(first, certain=False, model=other).keeps_terms
 
 
 def test_orders_are_what_is_averaged() -> None:

@@ -200,6 +200,6 @@ def test_bounds_meet_and_the_search_asks_about_few_numbers() -> None:
     model, rows = scorecard()
     numbers = tuple(range(1, 61))
     order = first_order(model, rows, Service.parse("labels"), **(LOOKS | {"answers": numbers}))
-    search = ProvedSearch(order, numbers, blocks_in(order.log(60)))
+    search = ProvedSearch(order, numbers)
     search.run()
     assert np.array_equal(search.high, search.low + 1)

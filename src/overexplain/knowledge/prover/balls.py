@@ -33,7 +33,7 @@ ROUGH = 1e-11
 HALVINGS = 60
 KEPT = 2048
 """Models with more, and with less, that are kept."""
-NEAREST = 4
+NEAREST = 2
 PARTNERS = 3
 """So many models on the other side each new one is paired with."""
 

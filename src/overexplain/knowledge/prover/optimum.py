@@ -19,7 +19,7 @@ from overexplain.knowledge.solvers import clarabel_of
 
 FEASIBLE = 1e-6
 """A solver's optimum that is off by more is none."""
-PUSHES = 4
+PUSHES = 3
 """Linear programs that look for a model with less of s than ‖a‖*."""
 
 

@@ -391,7 +391,7 @@ class Prover(Rows):
         if (codes == OPEN).any() and len(self.known):
             self._spread()
             self._by_known(asked, codes)
-        for i in np.flatnonzero(codes == OPEN)[:FEW_POINTS]:
+        for i in np.flatnonzero(codes == OPEN)[: FEW_POINTS if self.crossings is None else 0]:
             if codes[i] == OPEN and not _is_late(deadline):
                 self._through(X[i])
                 self._by_known(asked, codes)
