@@ -150,9 +150,10 @@ class Knowledge:
         if self._known.has_facts and len(points):
             deadline = self._known.deadline()
             codes = self._codes(points, deadline)
-            self._settle_open(points, codes, deadline)
+            if self._known.prover is None:
+                self._settle_open(points, codes, deadline)
         else:
-            nothing = Verdict.UNDECIDED if self._known.facts.unsided else Verdict.UNKNOWN
+            nothing = Verdict.UNDECIDED if self._known.unsided else Verdict.UNKNOWN
             codes = np.full(len(points), int(nothing), dtype=np.int8)
         return Verdicts(codes, points, self._known)
 

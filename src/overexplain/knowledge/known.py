@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from overexplain.errors import CertificateInvalid, InvalidInput, SolverFailed
 from overexplain.geometry.arrays import FloatArray
 from overexplain.knowledge.answers import answers_of, written_form
-from overexplain.knowledge.cases import CaseSettler
+from overexplain.knowledge.cases import cases_of
 from overexplain.knowledge.certificates import Certificate, Disagreement
 from overexplain.knowledge.certificates import Model as ProofModel
 from overexplain.knowledge.checker import Answer, Lemma
@@ -43,8 +43,7 @@ from overexplain.log.querylog import QueryLog
 PATIENCE = 60.0
 """Seconds that the search for a model or a contradiction may take if no time limit is set."""
 
-
-AnySettler = Settler | CaseSettler | RobustSettler
+UNPROVED = "no proof was found: the point is undecided"
 
 
 @final
@@ -70,43 +69,46 @@ class Known:
         self.pool = Pool(log.dimension or 0)
         self._lock = threading.RLock()
         self._region: Region | None = None
-        self._settler: AnySettler | None = None
+        self._settler: RobustSettler | None = None
         self._screens: Screens | None = None
         self.has_facts = False
         if log.dimension is None or not len(log):
             self.sides = Sides(np.zeros(0, dtype=np.int8))
             return
         self.sides = find_sides(log, self.answers, tolerance, Finder(), None if earlier is None else earlier.sides)
-        blocks = None if self.unsided else blocks_of(log, self.sides.labels, tolerance, self.answers)
-        if blocks is not None:
-            self.has_facts = bool(blocks)
-            if not blocks:
-                return
-            if earlier is not None and earlier.prover is not None and self._adds_nothing(earlier):
-                self.prover = earlier.prover
-                return
+        blocks = blocks_of(log, self.sides.labels, tolerance, self.answers)
+        if blocks is None:
+            self.has_facts = bool(len(self.facts.rows) or self.facts.explained)
+            if self.has_facts:
+                self.settler()
+            return
+        self.has_facts = bool(blocks)
+        if earlier is not None and earlier.prover is not None and self._adds_nothing(earlier):
+            self.prover = earlier.prover
+        elif blocks:
             self.prover = self._make_prover(blocks)
-            if self.prover is not None:
-                return
-        self.has_facts = bool(len(self.facts.rows) or self.facts.explained)
-        if self.has_facts:
-            self.settler()
 
-    def _make_prover(self, blocks: Sequence[Block]) -> LogProver | None:
-        """The prover of a log of labels and plain explanations; None where it sees no model, and the exact step has to
-        look for one."""
+    def _make_prover(self, blocks: Sequence[Block]) -> LogProver:
+        """The prover of a log of labels and plain explanations; raises InconsistentLog if no model fits them."""
         answers = Labelled(self.answers, self.sides.filled)
         assumed = self.sides.assumed[0][0] if self.sides.assumed else None
-        terms = None
-        with suppress(Contradiction, NoInterior, np.linalg.LinAlgError, *BEYOND_FLOAT64):
+        try:
             prover = LogProver(blocks, answers, Finder(), assumed=assumed)
-            if prover.is_consistent:
-                return prover
-        with suppress(*BEYOND_FLOAT64):
-            terms = contradiction_of(blocks, answers, Finder(), swapped=assumed is not None)
-        if terms is not None:
-            raise_terms(self.log, terms, self.sides, self.tolerance)
-        return None
+        except Contradiction:
+            prover = None
+        if prover is None or not prover.is_consistent:
+            terms = None
+            with suppress(*BEYOND_FLOAT64):
+                terms = contradiction_of(blocks, answers, Finder(), swapped=assumed is not None)
+            if terms is not None:
+                raise_terms(self.log, terms, self.sides, self.tolerance)
+        assert prover is not None
+        if self.unsided:
+            cases = cases_of(
+                self.log, self.sides, self.answers, self.unsided, self.tolerance, Finder(), prover.known[:1]
+            )  # fmt: skip
+            return prover.with_cases(cases)
+        return prover
 
     @cached_property
     def unsided(self) -> list[int]:
@@ -131,14 +133,7 @@ class Known:
 
     def codes(self, X: FloatArray, deadline: float | None) -> NDArray[np.int8]:
         """A code for every point; OPEN is left to the exact step."""
-        if self.prover is None:
-            return self.region.codes(X)
-        if not self.prover.is_vast:
-            return self.prover.codes(X, deadline)
-        codes = np.array(self.region.codes(X))
-        left = np.flatnonzero(codes == OPEN)
-        codes[left] = self.prover.codes(X[left], deadline)
-        return codes
+        return self.region.codes(X) if self.prover is None else self.prover.codes(X, deadline)
 
     def prepared(self) -> Known:
         """The same, with nothing that points taught it: what is found out from here on depends on the log and the points alone."""
@@ -175,42 +170,15 @@ class Known:
             return False
         return bool(np.array_equal(earlier.codes(np.array(self.log.points[new]), None), self.log.labels[new]))
 
-    def settler(self) -> AnySettler:
+    def settler(self) -> RobustSettler:
         """The exact step; raises if no model fits the log."""
         with self._lock:
             if self._settler is None:
                 self._settler = self._make_settler()
             return self._settler
 
-    def _make_settler(self) -> AnySettler:
-        filled, evidence = self.sides.filled, Finder()
-        if self.facts.off_plane:
-            return self._make_robust(Labelled(self.answers, filled), evidence)
-        if self.facts.unsided:
-            cases = CaseSettler(
-                self.log,
-                self.facts,
-                self.sides.labels,
-                self.answers,
-                filled,
-                self.tolerance,
-                evidence,
-                self._relative_to,
-            )
-            if cases.centre is not None:
-                return cases
-        answers = Labelled(self.answers, filled)
-        deadline = time.monotonic() + (self.time_limit or PATIENCE)
-        settler = settler_of(self.facts, answers, evidence, deadline, self._relative_to)
-        if not settler.find_centre(self.region.centre()):
-            settler.centre = None if self.prover is None else self.prover.centre
-            if settler.centre is None:
-                raise_conflict(self.log, self.facts, answers, self.sides, self.tolerance)
-        settler.suggest = lambda x: self.region.opponent(x)
-        return settler
-
-    def _make_robust(self, answers: Mapping[int, Answer], evidence: Finder) -> RobustSettler:
-        """The exact step for robust counterfactuals; all of what they say decides whether a model fits."""
+    def _make_settler(self) -> RobustSettler:
+        answers, evidence = Labelled(self.answers, self.sides.filled), Finder()
         assert self.log.dimension is not None
         whole = self.facts
         if self.robust in ("paper", "perspective"):
@@ -247,8 +215,10 @@ class Known:
     @property
     def is_consistent(self) -> bool:
         """True if a model that fits every answer is known."""
-        if not self.has_facts or self.prover is not None:
+        if not self.has_facts:
             return True
+        if self.prover is not None:
+            return self.prover.is_consistent
         return self.settler().centre is not None
 
     @property
@@ -273,8 +243,11 @@ class Known:
     @np.errstate(all="ignore")
     def prove(self, x: FloatArray, verdict: Verdict | None) -> Certificate | Disagreement:
         """The proof of a point's verdict; SolverFailed if there is none."""
-        written = self._by_prover(x, verdict)
-        if written is not None:
+        if self.prover is not None:
+            written = self._by_prover(self.prover, x, verdict)
+            if written is None:
+                is_open = verdict in (None, Verdict.UNDECIDED)
+                raise SolverFailed(UNPROVED if is_open else f"no proof of {Verdict(verdict).name} was found")
             return written
         settled = self._trivial(x)
         if settled is None:
@@ -286,7 +259,7 @@ class Known:
                 settled = UNDECIDED
         if settled.verdict is Verdict.UNDECIDED or (verdict is not None and settled.verdict != verdict):
             raise SolverFailed(
-                "no proof was found: the point is undecided"
+                UNPROVED
                 if verdict in (None, Verdict.UNDECIDED)
                 else f"no proof of {verdict.name} was found; the exact step says {settled.verdict.name}"
             )
@@ -297,12 +270,14 @@ class Known:
                 f"the proof that was found cannot be written so that everyone can check it: {error}"
             ) from None
 
-    def _by_prover(self, x: FloatArray, verdict: Verdict | None) -> Certificate | Disagreement | None:
+    def _by_prover(
+        self, prover: LogProver, x: FloatArray, verdict: Verdict | None
+    ) -> Certificate | Disagreement | None:
         """The first proof of the prover's that the checker accepts."""
-        if self.prover is None or verdict is Verdict.UNDECIDED:
+        if verdict is Verdict.UNDECIDED:
             return None
         try:
-            for found in self.prover.settle(x, None if verdict is None else int(verdict), self.deadline()):
+            for found in prover.settle(x, None if verdict is None else int(verdict), self.deadline()):
                 if verdict is not None and found.code != verdict:
                     continue
                 yes, no = found.models or (None, None)
@@ -318,7 +293,7 @@ class Known:
         """Two models that a log without answers leaves, as it does all others."""
         if self.has_facts:
             return None
-        if self.facts.unsided:
+        if self.unsided:
             return UNDECIDED
         normal = [Fraction(int(i == 0)) for i in range(len(x))]
         level = Fraction(float(x[0]))

@@ -140,7 +140,7 @@ def exponent_and_weights(norm: Norm, p: int) -> tuple[float, FloatArray] | None:
 def blocks_of(
     log: QueryLog, labels: ArrayLike, tolerance: float | None, answers: Mapping[int, Answer] | None = None
 ) -> list[Block] | None:
-    """The log by terms, labels first; None if it has robust rows. `answers` are its rows in exact numbers."""
+    """The log by terms, labels first; None if it has robust rows whose side is known. `answers` are its rows in exact numbers."""
     if log.dimension is None:
         return []
     exact = answers_of(log, tolerance) if answers is None else answers
@@ -156,7 +156,9 @@ def blocks_of(
             continue
         terms = declared if tolerance is None else replace(declared, tolerance=tolerance)
         if not terms.is_plain and terms.domain is None:
-            return None
+            if sides[rows].any():
+                return None
+            continue
         for kind in _kinds(terms, rows, sides, exact):
             at = numbers.setdefault(terms.distance, len(numbers)) if kind.is_measured and terms.distance else -1
             own = kind.rows
