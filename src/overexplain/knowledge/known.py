@@ -21,20 +21,19 @@ from overexplain.knowledge.cases import cases_of
 from overexplain.knowledge.certificates import Certificate, Disagreement
 from overexplain.knowledge.certificates import Model as ProofModel
 from overexplain.knowledge.checker import Answer, Lemma
-from overexplain.knowledge.conflict import raise_by_cases, raise_conflict, raise_terms, settler_of
+from overexplain.knowledge.conflict import raise_by_cases, raise_conflict, raise_terms
 from overexplain.knowledge.evidence import Finder, with_lengths
 from overexplain.knowledge.facts import LEVELS, Facts, Robust, no_facts, read_facts
 from overexplain.knowledge.pool import Pool
-from overexplain.knowledge.prover.blocks import Block, blocks_of
+from overexplain.knowledge.prover.blocks import Block, blocks_of, no_rows
 from overexplain.knowledge.prover.contradictions import contradiction_of
-from overexplain.knowledge.prover.log_prover import Contradiction, LogProver, NoInterior
+from overexplain.knowledge.prover.log_prover import Contradiction, LogProver
 from overexplain.knowledge.prover.rationals import OutOfTime
 from overexplain.knowledge.region import Region
 from overexplain.knowledge.robust import RobustSettler
 from overexplain.knowledge.screens import Screens
-from overexplain.knowledge.settle import UNDECIDED, Settled, Settler
+from overexplain.knowledge.settle import UNDECIDED, Settled
 from overexplain.knowledge.sides import Labelled, Sides, find_sides
-from overexplain.knowledge.smooth import OPEN
 from overexplain.knowledge.ties import Model
 from overexplain.knowledge.verdicts import Verdict
 from overexplain.log.extremes import BEYOND_FLOAT64, refuse_extreme
@@ -82,27 +81,27 @@ class Known:
             if self.has_facts:
                 self.settler()
             return
-        self.has_facts = bool(blocks)
+        self.has_facts = bool(blocks or self.unsided)
         if earlier is not None and earlier.prover is not None and self._adds_nothing(earlier):
             self.prover = earlier.prover
-        elif blocks:
-            self.prover = self._make_prover(blocks)
+        else:
+            self.prover = self._make_prover(blocks or [no_rows(log.dimension)])
 
     def _make_prover(self, blocks: Sequence[Block]) -> LogProver:
         """The prover of a log of labels and plain explanations; raises InconsistentLog if no model fits them."""
         answers = Labelled(self.answers, self.sides.filled)
         assumed = self.sides.assumed[0][0] if self.sides.assumed else None
-        try:
+        prover = None
+        with suppress(Contradiction, np.linalg.LinAlgError, *BEYOND_FLOAT64):
             prover = LogProver(blocks, answers, Finder(), assumed=assumed)
-        except Contradiction:
-            prover = None
         if prover is None or not prover.is_consistent:
             terms = None
             with suppress(*BEYOND_FLOAT64):
                 terms = contradiction_of(blocks, answers, Finder(), swapped=assumed is not None)
             if terms is not None:
                 raise_terms(self.log, terms, self.sides, self.tolerance)
-        assert prover is not None
+        if prover is None:  # nothing that could be proved or shown: models of no rows are held to all of them
+            return LogProver([no_rows(blocks[0].points.shape[1])], answers, Finder(), assumed=assumed).with_cases(())
         if self.unsided:
             cases = cases_of(
                 self.log, self.sides, self.answers, self.unsided, self.tolerance, Finder(), prover.known[:1]
@@ -234,7 +233,9 @@ class Known:
     @property
     def centre(self) -> Model | None:
         """A model that fits every answer, if one is known."""
-        return self.settler().centre if self.prover is None else self.prover.centre
+        if self.prover is not None:
+            return self.prover.centre
+        return self.settler().centre if self.has_facts else None
 
     def deadline(self) -> float | None:
         """When an exact step that begins now has to stop."""
@@ -243,11 +244,14 @@ class Known:
     @np.errstate(all="ignore")
     def prove(self, x: FloatArray, verdict: Verdict | None) -> Certificate | Disagreement:
         """The proof of a point's verdict; SolverFailed if there is none."""
-        if self.prover is not None:
+        if self.prover is not None and self.has_facts:
             written = self._by_prover(self.prover, x, verdict)
             if written is None:
-                is_open = verdict in (None, Verdict.UNDECIDED)
-                raise SolverFailed(UNPROVED if is_open else f"no proof of {Verdict(verdict).name} was found")
+                raise SolverFailed(
+                    UNPROVED
+                    if verdict is None or verdict is Verdict.UNDECIDED
+                    else f"no proof of {verdict.name} was found"
+                )
             return written
         settled = self._trivial(x)
         if settled is None:
@@ -293,8 +297,6 @@ class Known:
         """Two models that a log without answers leaves, as it does all others."""
         if self.has_facts:
             return None
-        if self.unsided:
-            return UNDECIDED
         normal = [Fraction(int(i == 0)) for i in range(len(x))]
         level = Fraction(float(x[0]))
         return Settled(Verdict.UNKNOWN, yes=(normal, level), no=(normal, level + 1))

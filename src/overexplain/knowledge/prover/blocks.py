@@ -129,6 +129,12 @@ class Block:
         )  # fmt: skip
 
 
+def no_rows(p: int) -> Block:
+    """Labels of no rows at all."""
+    none = np.zeros(0, dtype=np.int64)
+    return Block(none, np.zeros((0, p)), none)
+
+
 def exponent_and_weights(norm: Norm, p: int) -> tuple[float, FloatArray] | None:
     """(q, d) of ‖d∘v‖_q; None for any other norm."""
     if isinstance(norm, Weighted):

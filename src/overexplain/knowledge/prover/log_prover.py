@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from overexplain.geometry.arrays import FloatArray
+from overexplain.geometry.hyperplane import NO, YES
 from overexplain.knowledge.checker import Answer, Term
 from overexplain.knowledge.enclosures import Evidence
 from overexplain.knowledge.prover.blocks import Block
@@ -30,7 +31,7 @@ from overexplain.knowledge.prover.statements import read_statements
 from overexplain.knowledge.prover.written import by_one_step, terms_of
 from overexplain.log.extremes import BEYOND_FLOAT64
 
-__all__ = ["Contradiction", "LogProver", "NoInterior"]
+__all__ = ["Contradiction", "LogProver"]
 
 EASED_SLACK, EASED_TOLERANCE = 1e-6, 1e-8
 """Terms that are sharper than this (a tolerance as a share of its step) may leave less room than floats can see."""
@@ -120,7 +121,7 @@ class LogProver:
             found += [self._measured.keeper.exactly(model) for model in self._measured.known[:4]]
         found += [] if self._linear is None else [self._linear.centre]
         found += [case.centre for case in self._cases or () if case.centre is not None]
-        return next((model for model in found if self._pool.admits(model)), None)
+        return next((model for model in found if any(model[0]) and self._pool.admits(model)), None)
 
     @property
     def linear(self) -> LinearProver:
@@ -186,6 +187,7 @@ class LogProver:
                 codes = self._measured.look(X, deadline)
                 self._by_easing(X, codes, deadline)
                 self._by_program(self._measured, X, codes, deadline)
+                self._by_rationals(X, codes, deadline)
             for i in np.flatnonzero((codes == BOUNDARY) | (codes == OPEN)):
                 row = self._own_row(X[i])
                 codes[i] = codes[i] if row is None else self.answers[row].label or codes[i]
@@ -232,6 +234,18 @@ class LogProver:
                 if model is not None:
                     prover.admit_near(model)
             prover.by_known(X, codes)
+
+    def _by_rationals(self, X: FloatArray, codes: NDArray[np.int8], deadline: float | None) -> None:
+        """Certain where the facts without lengths say so, for a few points that floats leave open."""
+        if self._linear is None:
+            return
+        for i in np.flatnonzero(codes == OPEN)[:FEW]:
+            try:
+                code = settle(self._linear, X[i], deadline).code
+            except OutOfTime:
+                return
+            if code in (YES, NO, BOUNDARY):
+                codes[i] = code
 
     def _confirm(self, X: FloatArray, codes: NDArray[np.int8], deadline: float | None) -> None:
         """UNKNOWN only where two models that were held to the whole log disagree, each of them by its definition."""
