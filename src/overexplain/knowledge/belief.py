@@ -8,9 +8,9 @@ from typing import final
 
 from overexplain.errors import CertificateInvalid
 from overexplain.knowledge.checker import Answer, Branched, Term, check_certificate
-from overexplain.knowledge.enclosures import Evidence, NotEnclosed, Vector
-from overexplain.knowledge.ties import Exact, Model, says
-from overexplain.knowledge.witnesses import check_witness, find_offset
+from overexplain.knowledge.enclosures import Evidence, Vector
+from overexplain.knowledge.ties import Exact, Model
+from overexplain.knowledge.witnesses import check_witness
 
 
 @final
@@ -39,20 +39,6 @@ class Belief:
         except CertificateInvalid:
             return False
         return True
-
-    def fitted(self, model: Model, point: Exact | None = None, label: int = 0) -> Model | None:
-        """The model, its offset moved if need be, if it is consistent and gives the point that label; None if it is not."""
-        if not any(model[0]):
-            return None
-        try:
-            offsets = find_offset(self.answers, model[0], model[1], self.evidence)
-        except NotEnclosed:
-            return None
-        for offset in offsets:
-            moved = (model[0], offset)
-            if (point is None or (says(moved, point) >= 0) == (label > 0)) and self.keeps(moved):
-                return moved
-        return None
 
     def keeps(self, model: Model | None) -> bool:
         """True if the checker accepts the model as one that could have given every answer."""

@@ -8,17 +8,18 @@ from typing import NoReturn
 
 import numpy as np
 
-from overexplain.errors import InconsistentLog
+from overexplain.errors import InconsistentLog, SolverFailed
 from overexplain.knowledge.answers import answers_of
+from overexplain.knowledge.belief import Belief
 from overexplain.knowledge.certificates import Certificate
 from overexplain.knowledge.checker import Answer, Branched, Term
-from overexplain.knowledge.core import find_core
-from overexplain.knowledge.enclosures import Evidence, Vector
+from overexplain.knowledge.enclosures import Evidence
 from overexplain.knowledge.evidence import Finder, with_lengths
 from overexplain.knowledge.facts import Facts
 from overexplain.knowledge.program import Program
-from overexplain.knowledge.settle import Settler
 from overexplain.knowledge.sides import Sides
+from overexplain.knowledge.terms import TermMaker
+from overexplain.knowledge.ties import Ties
 from overexplain.log.querylog import QueryLog
 
 
@@ -48,17 +49,14 @@ def only(facts: Facts, rows: Sequence[int]) -> Facts:
     return replace(labels, unsided=tuple(row for row in facts.unsided if row in rows)).with_explained(explained)
 
 
-def settler_of(
-    facts: Facts,
-    answers: Mapping[int, Answer],
-    evidence: Evidence,
-    deadline: float | None = None,
-    relative_to: Vector | None = None,
-) -> Settler:
-    """A settler for some facts, its centre not yet looked for."""
+def _contradiction(facts: Facts, answers: Mapping[int, Answer], evidence: Evidence) -> list[Term] | None:
+    """Terms that prove that no model gave these answers, if they can be found."""
     program = Program(facts)
-    core = find_core(facts, -program.exponents)
-    return Settler(answers, facts, core, program, evidence, deadline, relative_to)
+    try:
+        outcome = Ties(program, TermMaker(program, answers, evidence), None).find(None, 1)
+    except SolverFailed:
+        return None
+    return outcome if isinstance(outcome, list) and Belief(answers, evidence).proves(outcome, None, 1) else None
 
 
 def find_conflict(
@@ -66,14 +64,14 @@ def find_conflict(
 ) -> tuple[list[int], list[Term]] | None:
     """(irreducible rows, terms that prove their contradiction), or None if none is found."""
     rows = sorted({int(r) for r in facts.rows} | {fact.row for fact in facts.explained})
-    terms = settler_of(facts, Some(answers, rows), evidence).contradiction()
+    terms = _contradiction(facts, Some(answers, rows), evidence)
     if terms is None:
         return None
     rows = _named(terms)
     k = 0
     while k < len(rows):
         fewer = [*rows[:k], *rows[k + 1 :]]
-        found = settler_of(only(facts, fewer), Some(answers, fewer), evidence).contradiction() if fewer else None
+        found = _contradiction(only(facts, fewer), Some(answers, fewer), evidence) if fewer else None
         if found is None:
             k += 1
         else:

@@ -146,14 +146,13 @@ class Knowledge:
 
     def _certify(self, X: Points) -> Verdicts:
         points = self._points(X)
-        # Explanations whose side nobody knows say something, but nothing that is used: their points are not called open either.
         if self._known.has_facts and len(points):
             deadline = self._known.deadline()
             codes = self._codes(points, deadline)
-            self._settle_open(points, codes, deadline)
+            if self._known.is_robust:
+                self._settle_open(points, codes, deadline)
         else:
-            nothing = Verdict.UNDECIDED if self._known.facts.unsided else Verdict.UNKNOWN
-            codes = np.full(len(points), int(nothing), dtype=np.int8)
+            codes = np.full(len(points), int(Verdict.UNKNOWN), dtype=np.int8)
         return Verdicts(codes, points, self._known)
 
     def _codes(self, points: FloatArray, deadline: float | None) -> NDArray[np.int8]:
@@ -180,7 +179,6 @@ class Knowledge:
         waiting = np.flatnonzero(codes == OPEN)
         if not len(waiting) or (deadline is not None and time.monotonic() > deadline):
             return
-        region = self._known.region
         settler = self._known.settler()
         settler.limit(deadline)
         unique, inverse = np.unique(points[waiting], axis=0, return_inverse=True)
@@ -194,11 +192,11 @@ class Knowledge:
         while len(todo) and (deadline is None or time.monotonic() < deadline):
             first, todo = todo[0], todo[1:]
             try:
-                settled = settler.settle(unique[first], suggest=not region.trusted)
+                settled = settler.settle(unique[first])
             except BEYOND_FLOAT64:  # too far off to be computed: the others get their verdicts
                 settled = UNDECIDED
             found[first] = settled.verdict
-            pool.learn(settled.yes, None if settled.is_turned else settled.no)
+            pool.learn(settled.yes, settled.no)
             if settled.yes is not None and len(todo):
                 found[todo[pool.disagree(unique[todo])]] = Verdict.UNKNOWN
                 todo = todo[found[todo] == OPEN]

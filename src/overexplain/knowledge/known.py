@@ -17,24 +17,23 @@ from numpy.typing import NDArray
 from overexplain.errors import CertificateInvalid, InvalidInput, SolverFailed
 from overexplain.geometry.arrays import FloatArray
 from overexplain.knowledge.answers import answers_of, written_form
-from overexplain.knowledge.cases import CaseSettler
+from overexplain.knowledge.cases import cases_of
 from overexplain.knowledge.certificates import Certificate, Disagreement
 from overexplain.knowledge.certificates import Model as ProofModel
 from overexplain.knowledge.checker import Answer, Lemma
-from overexplain.knowledge.conflict import raise_by_cases, raise_conflict, raise_terms, settler_of
+from overexplain.knowledge.conflict import raise_by_cases, raise_conflict, raise_terms
 from overexplain.knowledge.evidence import Finder, with_lengths
 from overexplain.knowledge.facts import LEVELS, Facts, Robust, no_facts, read_facts
 from overexplain.knowledge.pool import Pool
-from overexplain.knowledge.prover.blocks import Block, blocks_of
+from overexplain.knowledge.prover.blocks import Block, blocks_of, no_rows
 from overexplain.knowledge.prover.contradictions import contradiction_of
-from overexplain.knowledge.prover.log_prover import Contradiction, LogProver, NoInterior
+from overexplain.knowledge.prover.log_prover import Contradiction, LogProver
 from overexplain.knowledge.prover.rationals import OutOfTime
 from overexplain.knowledge.region import Region
 from overexplain.knowledge.robust import RobustSettler
 from overexplain.knowledge.screens import Screens
-from overexplain.knowledge.settle import UNDECIDED, Settled, Settler
+from overexplain.knowledge.settle import UNDECIDED, Settled
 from overexplain.knowledge.sides import Labelled, Sides, find_sides
-from overexplain.knowledge.smooth import OPEN
 from overexplain.knowledge.ties import Model
 from overexplain.knowledge.verdicts import Verdict
 from overexplain.log.extremes import BEYOND_FLOAT64, refuse_extreme
@@ -43,8 +42,7 @@ from overexplain.log.querylog import QueryLog
 PATIENCE = 60.0
 """Seconds that the search for a model or a contradiction may take if no time limit is set."""
 
-
-AnySettler = Settler | CaseSettler | RobustSettler
+UNPROVED = "no proof was found: the point is undecided"
 
 
 @final
@@ -70,45 +68,61 @@ class Known:
         self.pool = Pool(log.dimension or 0)
         self._lock = threading.RLock()
         self._region: Region | None = None
-        self._settler: AnySettler | None = None
+        self._settler: RobustSettler | None = None
         self._screens: Screens | None = None
-        self.has_facts = False
+        self.has_facts = self.is_robust = False
+        """Whether rows say anything; and whether some are robust: what the prover leaves open, the exact step is asked."""
         if log.dimension is None or not len(log):
             self.sides = Sides(np.zeros(0, dtype=np.int8))
             return
         self.sides = find_sides(log, self.answers, tolerance, Finder(), None if earlier is None else earlier.sides)
-        blocks = None if self.unsided else blocks_of(log, self.sides.labels, tolerance, self.answers)
-        if blocks is not None and robust in LEVELS[:2] and any(block.is_robust for block in blocks):
-            blocks = None
-        if blocks is not None:
-            self.has_facts = bool(blocks)
-            if not blocks:
-                return
+        blocks = blocks_of(log, self.sides.labels, tolerance, self.answers)
+        if blocks is None or any(block.is_robust for block in blocks):
+            self._read_robust(blocks, earlier)
+            return
+        self.has_facts = bool(blocks or self.unsided)
+        if earlier is not None and earlier.prover is not None and self._adds_nothing(earlier):
+            self.prover = earlier.prover
+        else:
+            self.prover = self._make_prover(blocks or [no_rows(log.dimension)])
+
+    def _read_robust(self, blocks: Sequence[Block] | None, earlier: Known | None) -> None:
+        """The prover of a log with robust rows, where it sees a model of all that they say; else the exact step has to."""
+        self.has_facts = self.is_robust = bool(len(self.facts.rows) or self.facts.explained)
+        if not self.has_facts:
+            return
+        if blocks is not None and self.robust not in LEVELS[:2] and not self.unsided:
             if earlier is not None and earlier.prover is not None and self._adds_nothing(earlier):
                 self.prover = earlier.prover
                 return
-            self.prover = self._make_prover(blocks)
-            if self.prover is not None:
-                return
-        self.has_facts = bool(len(self.facts.rows) or self.facts.explained)
-        if self.has_facts:
+            assumed = self.sides.assumed[0][0] if self.sides.assumed else None
+            with suppress(Contradiction, NoInterior, np.linalg.LinAlgError, *BEYOND_FLOAT64):
+                prover = LogProver(blocks, Labelled(self.answers, self.sides.filled), Finder(), assumed=assumed)
+                self.prover = prover if prover.is_consistent else None
+        if self.prover is None:
             self.settler()
 
-    def _make_prover(self, blocks: Sequence[Block]) -> LogProver | None:
-        """The prover of a log of labels and plain explanations; None where it sees no model, and the exact step has to
-        look for one."""
+    def _make_prover(self, blocks: Sequence[Block]) -> LogProver:
+        """The prover of a log of labels and plain explanations; raises InconsistentLog if no model fits them."""
         answers = Labelled(self.answers, self.sides.filled)
         assumed = self.sides.assumed[0][0] if self.sides.assumed else None
-        terms = None
-        with suppress(Contradiction, NoInterior, np.linalg.LinAlgError, *BEYOND_FLOAT64):
+        prover = None
+        with suppress(Contradiction, np.linalg.LinAlgError, *BEYOND_FLOAT64):
             prover = LogProver(blocks, answers, Finder(), assumed=assumed)
-            if prover.is_consistent:
-                return prover
-        with suppress(*BEYOND_FLOAT64):
-            terms = contradiction_of(blocks, answers, Finder(), swapped=assumed is not None)
-        if terms is not None:
-            raise_terms(self.log, terms, self.sides, self.tolerance)
-        return None
+        if prover is None or not prover.is_consistent:
+            terms = None
+            with suppress(*BEYOND_FLOAT64):
+                terms = contradiction_of(blocks, answers, Finder(), swapped=assumed is not None)
+            if terms is not None:
+                raise_terms(self.log, terms, self.sides, self.tolerance)
+        if prover is None:  # nothing that could be proved or shown: models of no rows are held to all of them
+            return LogProver([no_rows(blocks[0].points.shape[1])], answers, Finder(), assumed=assumed).with_cases(())
+        if self.unsided:
+            cases = cases_of(
+                self.log, self.sides, self.answers, self.unsided, self.tolerance, Finder(), prover.known[:1]
+            )  # fmt: skip
+            return prover.with_cases(cases)
+        return prover
 
     @cached_property
     def unsided(self) -> list[int]:
@@ -133,14 +147,7 @@ class Known:
 
     def codes(self, X: FloatArray, deadline: float | None) -> NDArray[np.int8]:
         """A code for every point; OPEN is left to the exact step."""
-        if self.prover is None:
-            return self.region.codes(X)
-        if not self.prover.is_vast:
-            return self.prover.codes(X, deadline)
-        codes = np.array(self.region.codes(X))
-        left = np.flatnonzero(codes == OPEN)
-        codes[left] = self.prover.codes(X[left], deadline)
-        return codes
+        return self.region.codes(X) if self.prover is None else self.prover.codes(X, deadline)
 
     def prepared(self) -> Known:
         """The same, with nothing that points taught it: what is found out from here on depends on the log and the points alone."""
@@ -177,42 +184,15 @@ class Known:
             return False
         return bool(np.array_equal(earlier.codes(np.array(self.log.points[new]), None), self.log.labels[new]))
 
-    def settler(self) -> AnySettler:
+    def settler(self) -> RobustSettler:
         """The exact step; raises if no model fits the log."""
         with self._lock:
             if self._settler is None:
                 self._settler = self._make_settler()
             return self._settler
 
-    def _make_settler(self) -> AnySettler:
-        filled, evidence = self.sides.filled, Finder()
-        if self.facts.off_plane:
-            return self._make_robust(Labelled(self.answers, filled), evidence)
-        if self.facts.unsided:
-            cases = CaseSettler(
-                self.log,
-                self.facts,
-                self.sides.labels,
-                self.answers,
-                filled,
-                self.tolerance,
-                evidence,
-                self._relative_to,
-            )
-            if cases.centre is not None:
-                return cases
-        answers = Labelled(self.answers, filled)
-        deadline = time.monotonic() + (self.time_limit or PATIENCE)
-        settler = settler_of(self.facts, answers, evidence, deadline, self._relative_to)
-        if not settler.find_centre(self.region.centre()):
-            settler.centre = None if self.prover is None else self.prover.centre
-            if settler.centre is None:
-                raise_conflict(self.log, self.facts, answers, self.sides, self.tolerance)
-        settler.suggest = lambda x: self.region.opponent(x)
-        return settler
-
-    def _make_robust(self, answers: Mapping[int, Answer], evidence: Finder) -> RobustSettler:
-        """The exact step for robust counterfactuals; all of what they say decides whether a model fits."""
+    def _make_settler(self) -> RobustSettler:
+        answers, evidence = Labelled(self.answers, self.sides.filled), Finder()
         assert self.log.dimension is not None
         whole = self.facts
         if self.robust in ("paper", "perspective"):
@@ -232,7 +212,7 @@ class Known:
     def screens(self) -> Screens | None:
         """What settles batches of points under robust counterfactuals; None for other logs."""
         settler = self.settler()
-        if self._screens is None and isinstance(settler, RobustSettler) and self.prover is None:
+        if self._screens is None and self.prover is None:
             self._screens = Screens(self.region, settler, self.pool)
         return self._screens
 
@@ -249,8 +229,10 @@ class Known:
     @property
     def is_consistent(self) -> bool:
         """True if a model that fits every answer is known."""
-        if not self.has_facts or self.prover is not None:
+        if not self.has_facts:
             return True
+        if self.prover is not None:
+            return self.prover.is_consistent
         return self.settler().centre is not None
 
     @property
@@ -266,7 +248,9 @@ class Known:
     @property
     def centre(self) -> Model | None:
         """A model that fits every answer, if one is known."""
-        return self.settler().centre if self.prover is None else self.prover.centre
+        if self.prover is not None:
+            return self.prover.centre
+        return self.settler().centre if self.has_facts else None
 
     def deadline(self) -> float | None:
         """When an exact step that begins now has to stop."""
@@ -275,9 +259,16 @@ class Known:
     @np.errstate(all="ignore")
     def prove(self, x: FloatArray, verdict: Verdict | None) -> Certificate | Disagreement:
         """The proof of a point's verdict; SolverFailed if there is none."""
-        written = self._by_prover(x, verdict)
-        if written is not None:
-            return written
+        if self.prover is not None and self.has_facts:
+            written = self._by_prover(self.prover, x, verdict)
+            if written is not None:
+                return written
+            if not self.is_robust:
+                raise SolverFailed(
+                    UNPROVED
+                    if verdict is None or verdict is Verdict.UNDECIDED
+                    else f"no proof of {verdict.name} was found"
+                )
         settled = self._trivial(x)
         if settled is None:
             settler = self.settler()
@@ -288,7 +279,7 @@ class Known:
                 settled = UNDECIDED
         if settled.verdict is Verdict.UNDECIDED or (verdict is not None and settled.verdict != verdict):
             raise SolverFailed(
-                "no proof was found: the point is undecided"
+                UNPROVED
                 if verdict in (None, Verdict.UNDECIDED)
                 else f"no proof of {verdict.name} was found; the exact step says {settled.verdict.name}"
             )
@@ -299,17 +290,24 @@ class Known:
                 f"the proof that was found cannot be written so that everyone can check it: {error}"
             ) from None
 
-    def _by_prover(self, x: FloatArray, verdict: Verdict | None) -> Certificate | Disagreement | None:
+    def _by_prover(
+        self, prover: LogProver, x: FloatArray, verdict: Verdict | None
+    ) -> Certificate | Disagreement | None:
         """The first proof of the prover's that the checker accepts."""
-        if self.prover is None or verdict is Verdict.UNDECIDED:
+        if verdict is Verdict.UNDECIDED:
             return None
         try:
-            for found in self.prover.settle(x, None if verdict is None else int(verdict), self.deadline()):
+            for found in prover.settle(x, None if verdict is None else int(verdict), self.deadline()):
                 if verdict is not None and found.code != verdict:
                     continue
                 yes, no = found.models or (None, None)
                 try:
-                    return self.proof(x, Settled(Verdict(found.code), found.terms, found.reverse, yes=yes, no=no, branches=found.branches))
+                    return self.proof(
+                        x,
+                        Settled(
+                            Verdict(found.code), found.terms, found.reverse, yes=yes, no=no, branches=found.branches
+                        ),
+                    )
                 except CertificateInvalid:
                     continue
         except (OutOfTime, *BEYOND_FLOAT64):
@@ -320,21 +318,17 @@ class Known:
         """Two models that a log without answers leaves, as it does all others."""
         if self.has_facts:
             return None
-        if self.facts.unsided:
-            return UNDECIDED
         normal = [Fraction(int(i == 0)) for i in range(len(x))]
         level = Fraction(float(x[0]))
         return Settled(Verdict.UNKNOWN, yes=(normal, level), no=(normal, level + 1))
 
     def interval(self, x: FloatArray) -> tuple[float, float]:
         """How far a point may lie from the plane, on either side."""
-        is_robust = bool(self.has_facts and self.facts.off_plane)
-        settler = self.settler() if is_robust else None
-        if not isinstance(settler, RobustSettler):
+        if not self.is_robust:
             raise InvalidInput(
                 "an interval is for points under robust counterfactuals; other verdicts are decided without one"
             )
-        return settler.interval(x)
+        return self.settler().interval(x)
 
     def proof(self, x: FloatArray, settled: Settled) -> Certificate | Disagreement:
         """What settled a point, as an object that anyone can check; it has been checked."""

@@ -305,18 +305,18 @@ class Program:
             value = min(value, -1e-9)
         return Solution(value, weights, np.ldexp(prices[:d], self.exponents), float(np.abs(goal).max()))
 
-    def middle(self, careful: bool = True) -> tuple[FloatArray, IntArray]:
+    def middle(self) -> tuple[FloatArray, IntArray]:
         """(a model that keeps all facts with as much room as can be, the columns that leave it none).
 
         If the facts contradict each other the columns are among those that do. A model's t may exceed ‖a‖* by the factor ‖w‖/s, so
-        planes are kept to within that much less if `careful`: what comes out keeps them by its own ‖a‖*.
+        planes are kept to within that much less: what comes out keeps them by its own ‖a‖*.
         """
         from scipy.optimize import linprog
 
         for _ in range(ROUNDS):
             scaled, right, _, units = self._scaled()
             room = np.array([self._room(self.key(c)) for c in range(len(scaled))])
-            shares = self._plane_share if careful else {}
+            shares = self._plane_share
             for c in range(len(scaled)):
                 if self.key(c).fact == "plane":
                     right[c] *= shares.get(self.key(c).row, 1.0)

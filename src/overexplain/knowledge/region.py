@@ -20,7 +20,6 @@ from overexplain.knowledge.program import column_exponents
 from overexplain.knowledge.rational_norms import exponent_and_weights, is_flat
 from overexplain.knowledge.shells import Directions, touching_steps
 from overexplain.knowledge.smooth import OPEN, smooth_codes, smooth_facts
-from overexplain.knowledge.ties import Model
 
 UNKNOWN = 0
 WIDE = 2.0
@@ -156,17 +155,6 @@ class Region:
     def inside(self) -> FloatArray | None:
         """A model inside, in float64."""
         return None if self.gauge is None else self.cone.core.basis @ self.gauge.centre
-
-    def centre(self) -> Model | None:
-        """A model inside, in rationals; the caller has it checked."""
-        return None if self.gauge is None else self.cone.core.model(self.gauge.centre)
-
-    def opponent(self, x: FloatArray) -> Model | None:
-        """A model inside that disagrees with the centre about x, if the gauge has one; the caller has it checked."""
-        if self.gauge is None or self.view is None:
-            return None
-        z = self.gauge.opponent(self.view, x)
-        return None if z is None else self.cone.core.model(self.gauge.centre + self.gauge.spread @ z)
 
     @np.errstate(all="ignore")
     def codes(self, X: FloatArray) -> NDArray[np.int8]:

@@ -135,9 +135,8 @@ class RobustSettler:
         balls = {fact.ball for fact in self.facts.off_plane}
         return {n: d for n, d in solution.directions.items() if self.program.norms[n] in balls and d.any()}, []
 
-    def settle(self, x: FloatArray, suggest: bool = True) -> Settled:
+    def settle(self, x: FloatArray) -> Settled:
         """The verdict on a point and its proof."""
-        del suggest
         point = tuple(Fraction(float(v)) for v in x)
         own = self._own.get(point)
         if own is not None:

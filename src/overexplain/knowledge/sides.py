@@ -122,8 +122,9 @@ def _implied(
         tried[row] = -label
         filled = Labelled(answers, {**known, row: -label})
         blocks = blocks_of(log, tried, tolerance, answers)
-        terms = None if blocks is None else any_contradiction(blocks, filled, evidence)
-        if terms is None:
+        if blocks is not None:
+            terms = any_contradiction(blocks, filled, evidence)
+        else:
             terms = _contradiction(read_facts(log, log.dimension, tried, tolerance), filled, row, label, evidence)
         if terms is not None:
             return Lemma(row, label, tuple(terms))

@@ -8,7 +8,7 @@ them is strict.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from fractions import Fraction
 from typing import final
 
@@ -52,23 +52,20 @@ ROUNDS = 200
 class Ties:
     """Solves the program of some facts exactly; `deadline` stops it with OutOfTime.
 
-    `strict` are the claims that must be strict; `touching` is, after one that nothing makes so, a model that has the point on its
-    plane.
+    `strict` are the claims that must be strict.
     """
 
     def __init__(
         self, program: Program, maker: TermMaker, deadline: float | None, strict: tuple[int, ...] = (NO,)
     ) -> None:
         self.program, self.maker, self.deadline, self.strict = program, maker, deadline, strict
-        self.touching: Model | None = None
 
-    def find(self, point: Exact | None, sign: int, lean: list[Fraction] | None = None) -> list[Term] | Model:
+    def find(self, point: Exact | None, sign: int) -> list[Term] | Model:
         """Terms that add up to the target, as strict as can be; or a model of the closed cone that forbids it.
 
-        Without a point: terms that prove a contradiction, or a consistent model. A model that touches has `lean`·(a, b) > 0.
+        Without a point: terms that prove a contradiction, or a consistent model.
         """
         d, k = self.program.facts.dimension + 1, self.program.lengths_known
-        self.touching = None
         goal = [ZERO] * d if point is None else [sign * v for v in (*point, Fraction(-1))]
         chosen = self._candidates(point, sign)
         for _ in range(ROUNDS):
@@ -82,9 +79,6 @@ class Ties:
             for n in range(k):  # what is left of β
                 columns.append([*[ZERO] * (d + n), -ONE, *[ZERO] * (k - n - 1)])
                 gains.append(ONE if n < len(self.program.norms) else ZERO)  # a secret reach may be 0
-            if lean is not None:
-                columns.append([*lean, *[ZERO] * k])
-                gains.append(ONE)
             target = [*goal, *[ZERO] * k]
             if point is None:  # weights whose strict part is 1, adding up to nothing
                 columns = [[*column, gain] for column, gain in zip(columns, gains, strict=True)]
@@ -102,24 +96,8 @@ class Ties:
                 continue
             if outcome.weights is None:
                 return model
-            if all(g == 0 or w == 0 for g, w in zip(gains, outcome.weights, strict=True)):
-                self.touching = model
             return self.maker.terms(dict(zip(chosen, outcome.weights, strict=False)))
         raise SolverFailed("the exact step did not end")
-
-    def leaning(self, point: Exact, sign: int) -> Iterator[Model | None]:
-        """Models that have the point on their plane and lean some way: one that does not lean at all may be no model."""
-        for i in range(self.program.facts.dimension):
-            for way in (ONE, -ONE):
-                lean = [ZERO] * (self.program.facts.dimension + 1)
-                lean[i] = way
-                try:
-                    self.find(point, sign, lean)
-                except OutOfTime:
-                    raise
-                except SolverFailed:  # no model leans that way
-                    continue
-                yield self.touching
 
     def _candidates(self, point: Exact | None, sign: int) -> list[int]:
         """Columns to begin with: those that a float64 solution uses or nearly touches."""

@@ -64,11 +64,15 @@ class Balls:
                 continue
             block = own[0]
             at, units = p + 1 + block.number, block.norm.units(p)
-            self.boxes[k] = _box([other for other in blocks if other.number == block.number and other.is_optimal], block.norm, norm, p)
+            self.boxes[k] = _box(
+                [other for other in blocks if other.number == block.number and other.is_optimal], block.norm, norm, p
+            )
             for chord in _chords(*self.boxes[k], int(block.rows[0])):
                 left = np.zeros((1, size))
                 left[0, :p], left[0, p + 1 + k] = chord.slopes, -chord.delta
-                left[0, at] = chord.gamma + ROUGH * (abs(chord.gamma) + float(np.abs(chord.slopes) @ units) + chord.delta)
+                left[0, at] = chord.gamma + ROUGH * (
+                    abs(chord.gamma) + float(np.abs(chord.slopes) @ units) + chord.delta
+                )
                 parts.append(rows_of(left, block.rows[:1], CHORD, index=len(self.shapes)))
                 self.shapes.append(chord)
         self.chords = Facts.joined(parts, size)
@@ -94,14 +98,20 @@ class Balls:
         _, block, j = min(reach, key=lambda found: found[0])
         row = np.zeros((1, size))
         row[0, :p] = -block.sides[j] * block.step[j]
-        row[0, p + 1 + block.number] = block.tolerance[j] * UP + 2.0**-50 * float(np.abs(block.step[j]) @ block.norm.units(p))
+        row[0, p + 1 + block.number] = block.tolerance[j] * UP + 2.0**-50 * float(
+            np.abs(block.step[j]) @ block.norm.units(p)
+        )
         row[0, p + 1 + k] = -block.radius
         self.least[k], self.rows[k] = ties.inner(row)[0], int(block.rows[j])
 
 
 def _box(blocks: Sequence[Block], distance: Norm, ball: Norm, p: int) -> tuple[KnownFacts, Box]:
     """What the sharpest steps say of single entries of a, as shares of t; and these steps, with the two norms."""
-    known = [(float(v), block, j) for block in blocks for j, v in enumerate(block.tolerance / np.maximum(block.lengths[0], 1e-300))]
+    known = [
+        (float(v), block, j)
+        for block in blocks
+        for j, v in enumerate(block.tolerance / np.maximum(block.lengths[0], 1e-300))
+    ]
     steps = [block.steepest(j) for _, block, j in sorted(known, key=lambda found: found[0])[:STEPS]]
     steps = [step for step in steps if step.steepness > 0]
     facts = replace(no_facts(p), explained=tuple(steps), norms=(distance, ball))
@@ -178,7 +188,9 @@ class Crossings:
     def near(self, models: FloatArray) -> FloatArray:
         """Models between new ones and the last of the other kind."""
         more, less = self.learn(models)
-        pairs = [(u, v) for u in more for v in self.less[-PARTNERS:]] + [(u, v) for v in less for u in self.more[-PARTNERS:]]
+        pairs = [(u, v) for u in more for v in self.less[-PARTNERS:]] + [
+            (u, v) for v in less for u in self.more[-PARTNERS:]
+        ]
         return self._of(pairs)
 
     def nearest(self, target: FloatArray) -> FloatArray:

@@ -22,8 +22,8 @@ __all__ = ["HELD", "STUCK", "UNKNOWN", "Batch", "Found"]
 
 POOL, STORED = 1024, 256
 """Models and sets of rows that are kept."""
-LIMIT = 400
-"""Rows that join or leave before a search is given up."""
+LIMIT = 20
+"""Rows that join or leave before a search is given up, for each dimension of the cone and for 20 more."""
 WORTH_COMPILING, WORTH_CALLING = 3000, 8
 """Targets, in all or at once, from which on compiled loops are worth a compilation, or being called if they are there already."""
 PIECE = 4096
@@ -126,7 +126,7 @@ class Batch:
         self._before = self.known
         codes, models, held, weights, proved, self.known, done = self._sweep(len(C))(
             A, columns, depth, cone.z0, C, C @ cone.z0, whole, asked, cone.map, scale,
-            self._pool, self._pool_columns, self.known, self._sets, LIMIT,
+            self._pool, self._pool_columns, self.known, self._sets, LIMIT * (cone.rank + 20),
         )  # fmt: skip
         if self.kept is not None:
             held = np.where(held >= 0, self.kept[np.maximum(held, 0)], -1)

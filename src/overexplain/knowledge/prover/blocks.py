@@ -160,6 +160,12 @@ class Block:
         )  # fmt: skip
 
 
+def no_rows(p: int) -> Block:
+    """Labels of no rows at all."""
+    none = np.zeros(0, dtype=np.int64)
+    return Block(none, np.zeros((0, p)), none)
+
+
 def exponent_and_weights(norm: Norm, p: int) -> tuple[float, FloatArray] | None:
     """(q, d) of ‖d∘v‖_q; None for any other norm."""
     if isinstance(norm, Weighted):
@@ -171,7 +177,10 @@ def exponent_and_weights(norm: Norm, p: int) -> tuple[float, FloatArray] | None:
 def blocks_of(
     log: QueryLog, labels: ArrayLike, tolerance: float | None, answers: Mapping[int, Answer] | None = None
 ) -> list[Block] | None:
-    """The log by terms, labels first; None if it has robust rows of an unknown distance. `answers` are its rows in exact numbers."""
+    """The log by terms, labels first; None if it has robust rows of an unknown distance whose side is known.
+
+    `answers` are its rows in exact numbers.
+    """
     if log.dimension is None:
         return []
     exact = answers_of(log, tolerance) if answers is None else answers
@@ -187,9 +196,9 @@ def blocks_of(
             continue
         terms = declared if tolerance is None else replace(declared, tolerance=tolerance)
         if not terms.is_plain and terms.domain is None:
-            if terms.distance is None:
-                return None
             sided = rows[sides[rows] != 0]
+            if len(sided) and terms.distance is None:
+                return None
             if len(sided):
                 at, own = numbers.setdefault(terms.distance, len(numbers)), sided
                 robust = Block(

@@ -71,8 +71,6 @@ def _candidates(
         LinearProver(said.facts)
     except Contradiction as none:
         yield said.terms(none.weights, none.both)
-    except NoInterior:
-        pass
     if not any(block.is_measured for block in blocks):
         return
     blocks = _numbered(blocks)

@@ -253,7 +253,12 @@ def _facts_of(block: Block, p: int, size: int) -> list[Facts]:
 def _of_balls(block: Block, own: FloatArray, p: int) -> list[Facts]:
     """What robust answers say; the length of the ball may be that of the distance."""
     assert block.answers is not None
-    y, tau, at, ball = block.sides.astype(np.float64)[:, None], block.tolerance, p + 1 + block.number, p + 1 + block.ball
+    y, tau, at, ball = (
+        block.sides.astype(np.float64)[:, None],
+        block.tolerance,
+        p + 1 + block.number,
+        p + 1 + block.ball,
+    )
     found = [rows_of(own, block.rows, SIDE, strict=block.sides < 0)]
     low, off = block.lengths[0], 4 * UNIT_ROUNDOFF
     if block.slack is not None:

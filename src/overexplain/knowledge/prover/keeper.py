@@ -155,7 +155,10 @@ class Keeper:
             t, far = np.asarray(block.norm.dual(a))[:, None], block.radius * reaches[block.ball]
             if block.is_tight:
                 low, high = self._distances(block, *shape, a, t)
-                yield np.where(yes, at + far - high * t, at - far + low * t), np.where(yes, at + far - low * t, at - far + high * t)
+                yield (
+                    np.where(yes, at + far - high * t, at - far + low * t),
+                    np.where(yes, at + far - low * t, at - far + high * t),
+                )
             else:
                 beyond, room = a @ block.answers.T, far - block.tolerance * t
                 yield np.where(yes, beyond + room, -np.inf), np.where(yes, np.inf, beyond - room)

@@ -139,7 +139,8 @@ class Payer:
         self.swaps = [self._swap(j) for j in range(len(norms))]
         self.bounds = [None if k in reaches else self._bound(k, base) for k in range(len(norms))]
         self._bounding = [
-            reaches[k] if k in reaches else None if bound is None else rows[bound] for k, bound in enumerate(self.bounds)
+            reaches[k] if k in reaches else None if bound is None else rows[bound]
+            for k, bound in enumerate(self.bounds)
         ]
         able = [k for k, row in enumerate(self.bounds) if row is not None and not isinstance(norms[k], Secret)]
         self.payers = [int(equal.number[self.anchor])] if self.anchor is not None else able or [0]

@@ -62,7 +62,7 @@ class LinearProver:
         self.facts, self.coding, self.rows = facts, facts.coding, facts.rows
         self.reduction = Reduction(facts)
         self.cone: RoundCone | None = None
-        self._weak: dict[tuple[int, ...], Contradiction | LinearProver | None] = {}
+        self._weak: dict[tuple[int, ...], Contradiction | LinearProver] = {}
         self._fit()
         self.needed: IntArray | None = None
         self._box: Box | None = None
@@ -124,9 +124,9 @@ class LinearProver:
                 self.reduction.reduce(equal)
                 live = self.reduction.without_zeros(live)
             if self.reduction.is_flat:
-                if facts.constants:
-                    raise NoInterior  # a = b = 0 alone, which says Yes everywhere: nothing to be searched
-                raise Contradiction(self.reduction.all_relations(), self.reduction.given)
+                if not facts.constants:
+                    raise Contradiction(self.reduction.all_relations(), self.reduction.given)
+                live = live[:0]  # a = b = 0 alone, which has every point on its plane
             self.live = live
             if not len(live):
                 return  # equalities alone, or nothing at all
@@ -249,11 +249,17 @@ class LinearProver:
         codes[asked.beside_the_span(*self.unseen)] = UNKNOWN
         codes[asked.exact & ~asked.inner.any(axis=1)] = BOUNDARY
         self._by_box(asked, codes)
-        for ball in (None,) if self.is_whole or self.ball is None else (self.ball, None):
+        for ball in self._payers(asked):
             for _ in range(REPEATS):
                 if not self._search(asked, codes, ball):
                     break
         return codes
+
+    def _payers(self, asked: Points) -> tuple[Ball | None, ...]:
+        """What pays for rounding, first to last; None: whole numbers, which have none, or an exact solve on few rows."""
+        if self.is_whole and asked.exact.all():
+            return (None,)
+        return (None,) if self.ball is None else (None, self.ball) if self.is_whole else (self.ball, None)
 
     def _by_box(self, asked: Points, codes: NDArray[np.int8]) -> None:
         """Certain where the box says so. A rank below D, or No by weak facts alone, takes a closer look."""
@@ -443,15 +449,12 @@ class LinearProver:
         rows, units = in_whole_numbers([self.reduction.reduced(row) for row in self.reduction.exact_rows(support)])
         return combine_whole(rows, [v * unit for v, unit in zip(self.reduction.reduced(target), units, strict=True)])
 
-    def by_weak(self, support: IntArray) -> Contradiction | LinearProver | None:
-        """The prover of models that have all of these weak facts at 0; the contradiction if there are none, and None if
-        a = b = 0 alone is one."""
+    def by_weak(self, support: IntArray) -> Contradiction | LinearProver:
+        """The prover of models that have all of these weak facts at 0, or the contradiction if there are none."""
         key = tuple(sorted(support[~self.facts.equal[support]].tolist()))
         if key not in self._weak:
             try:
                 self._weak[key] = LinearProver(self.facts.with_equal(key))
             except Contradiction as none:
                 self._weak[key] = none
-            except NoInterior:
-                self._weak[key] = None
         return self._weak[key]

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from overexplain.geometry.arrays import FloatArray
+from overexplain.geometry.hyperplane import NO, YES
 from overexplain.knowledge.checker import Answer, Branched, Term
 from overexplain.knowledge.enclosures import Evidence
 from overexplain.knowledge.prover.blocks import Block
@@ -28,15 +29,14 @@ from overexplain.knowledge.prover.rationals import OutOfTime
 from overexplain.knowledge.prover.reduction import BOUNDARY, Contradiction, Model
 from overexplain.knowledge.prover.statements import read_statements
 from overexplain.knowledge.prover.written import branched, by_one_step, terms_of
+from overexplain.log.extremes import BEYOND_FLOAT64
 
-__all__ = ["Contradiction", "LogProver", "NoInterior"]
+__all__ = ["Contradiction", "LogProver"]
 
 EASED_SLACK, EASED_TOLERANCE = 1e-6, 1e-8
 """Terms that are sharper than this (a tolerance as a share of its step) may leave less room than floats can see."""
 FEW = 64
 """Points for which a program is solved if the search leaves them open."""
-VAST = 60
-"""Dimensions above which a search among very many rows is slow."""
 SHARP = 1e-9
 """A step under a smooth distance whose direction is known to within this leaves one model alone."""
 
@@ -60,7 +60,8 @@ class LogProver:
     known    models (a, b), rows, that may fit: where they do, the search may begin with them. No verdict depends on them
     assumed  a row whose label was assumed: Yes and No may be exchanged
 
-    Raises Contradiction if linear facts contradict each other, and NoInterior if floats see no model of facts with lengths.
+    Raises Contradiction if linear facts contradict each other. Where floats see no model of facts with lengths, what follows from
+    the others is still certain; no point is called UNKNOWN as long as no model is known.
     """
 
     @np.errstate(all="ignore")
@@ -76,29 +77,40 @@ class LogProver:
         self.answers, self.evidence, self._blocks = answers, evidence, tuple(blocks)
         self._lock, self._assumed, swapped = threading.RLock(), assumed, assumed is not None
         self._measured: Prover | None = None
+        self._cases: tuple[LogProver, ...] | None = None
         constants = all(block.is_confined for block in blocks)
         self._linear: LinearProver | None = None
         is_measured = any(block.is_measured for block in blocks)
         if not is_measured or any(not block.is_measured or block.has_bare_sides for block in blocks):
-            self._said = read_statements(blocks, answers, swapped=swapped, constants=constants)
-            self._linear = LinearProver(self._said.facts)
+            self._read_linear(swapped, constants)
         if is_measured:
-            self._measured = Prover(blocks, answers, evidence, known, self._linear)
+            try:
+                self._measured = Prover(blocks, answers, evidence, known, self._linear)
+            except (NoInterior, np.linalg.LinAlgError, *BEYOND_FLOAT64):
+                if self._linear is None:
+                    self._read_linear(swapped, constants)
         # What has no tolerance, a domain or no side is not all in the facts that are searched: models are held to the log.
-        self._is_told = self._measured is None and not any(b.is_confined and b.answers is not None for b in blocks)
+        self._is_told = not is_measured and not any(b.is_confined and b.answers is not None for b in blocks)
         self._is_told &= not any(block.is_off_plane and not block.is_listed for block in blocks)
         self._pool = Models(answers, evidence)
+
+    def _read_linear(self, swapped: bool, constants: bool) -> None:
+        self._said = read_statements(self._blocks, self.answers, swapped=swapped, constants=constants)
+        self._linear = LinearProver(self._said.facts)
+
+    def with_cases(self, cases: Sequence[LogProver]) -> LogProver:
+        """The same for a log with rows that have no side: proofs do not rest on them, and models, of the `cases`, too, are held to
+        the whole log."""
+        twin = self.fork()
+        twin._cases, twin._is_told = tuple(cases), False
+        vars(twin).pop("centre", None)
+        return twin
 
     @property
     def _is_mixed(self) -> bool:
         """True if models have to be held to the log one by one: the search does not know all that it says."""
-        return not self._is_told and (self._measured is None or not self._measured.keeper.is_quick)
-
-    @property
-    def is_vast(self) -> bool:
-        """True for so many labels in so many dimensions, none of them whole numbers, that a gauge is faster for most points."""
-        cone = None if not self._is_told or self.linear.is_whole else self.linear.cone
-        return cone is not None and cone.rank == cone.rows.shape[1] > VAST and len(cone.rows) > 20 * cone.rank
+        is_whole = self._cases is None and self._measured is not None and self._measured.keeper.is_quick
+        return not self._is_told and not is_whole
 
     @cached_property
     def centre(self) -> Model | None:
@@ -109,7 +121,8 @@ class LogProver:
         if self._measured is not None:
             found += [self._measured.keeper.exactly(model) for model in self._measured.known[:4]]
         found += [] if self._linear is None else [self._linear.centre]
-        return next((model for model in found if self._pool.admits(model)), None)
+        found += [case.centre for case in self._cases or () if case.centre is not None]
+        return next((model for model in found if any(model[0]) and self._pool.admits(model)), None)
 
     @property
     def linear(self) -> LinearProver:
@@ -120,7 +133,7 @@ class LogProver:
     @property
     def is_consistent(self) -> bool:
         """True if a model that fits the log is known."""
-        if self._measured is not None and len(self._measured.known):
+        if self._cases is None and self._measured is not None and len(self._measured.known):
             return True
         return self.centre is not None
 
@@ -143,6 +156,7 @@ class LogProver:
         twin._linear = None if self._linear is None else self._linear.fork()
         twin._measured = None if self._measured is None else self._measured.fork()
         twin._pool = self._pool.fork()
+        twin._cases = None if self._cases is None else tuple(case.fork() for case in self._cases)
         return twin
 
     def __getstate__(self) -> dict[str, Any]:
@@ -174,6 +188,7 @@ class LogProver:
                 codes = self._measured.look(X, deadline)
                 self._by_easing(X, codes, deadline)
                 self._by_program(self._measured, X, codes, deadline)
+                self._by_rationals(X, codes, deadline)
             for i in np.flatnonzero((codes == BOUNDARY) | (codes == OPEN)):
                 row = self._own_row(X[i])
                 codes[i] = codes[i] if row is None else self.answers[row].label or codes[i]
@@ -221,9 +236,21 @@ class LogProver:
                     prover.admit_near(model)
             prover.by_known(X, codes)
 
+    def _by_rationals(self, X: FloatArray, codes: NDArray[np.int8], deadline: float | None) -> None:
+        """Certain where the facts without lengths say so, for a few points that floats leave open."""
+        if self._linear is None:
+            return
+        for i in np.flatnonzero(codes == OPEN)[:FEW]:
+            try:
+                code = settle(self._linear, X[i], deadline).code
+            except OutOfTime:
+                return
+            if code in (YES, NO, BOUNDARY):
+                codes[i] = code
+
     def _confirm(self, X: FloatArray, codes: NDArray[np.int8], deadline: float | None) -> None:
         """UNKNOWN only where two models that were held to the whole log disagree, each of them by its definition."""
-        if self._measured is None:
+        if self._measured is None or self._cases is not None:
             codes[codes == UNKNOWN] = OPEN
         for i in np.flatnonzero(codes == OPEN):
             if deadline is not None and time.monotonic() > deadline:
@@ -235,9 +262,13 @@ class LogProver:
                 codes[i] = UNKNOWN
 
     def _candidates(self, x: FloatArray, deadline: float | None) -> Iterator[Sequence[Model]]:
-        """Models that may disagree about a point: the centre, and those of the linear facts."""
+        """Models that may disagree about a point: the centre, those of the cases, and those of the linear facts."""
         if self.centre is not None:
             yield [self.centre]
+        for case in self._cases or ():
+            assert case.centre is not None
+            yield [case.centre]
+            yield next((found.models for found in case.settle(x, None, deadline) if found.models is not None), ())
         if self._linear is None:
             return
         try:

@@ -6,6 +6,8 @@ from collections.abc import Iterable, Mapping
 from fractions import Fraction
 from typing import final
 
+import numpy as np
+
 from overexplain.errors import CertificateInvalid
 from overexplain.geometry.arrays import FloatArray
 from overexplain.knowledge.checker import Answer, check_witness
@@ -15,6 +17,9 @@ from overexplain.knowledge.prover.reduction import Model, dot
 MIXED = (Fraction(1, 2**40), Fraction(1, 2**20), Fraction(1, 2**10), Fraction(1, 16), Fraction(1, 2))
 """How much of the centre is mixed into models that do not keep the log."""
 
+NEAR = 1e-9
+"""Floats cannot be told from 0 if they are below this share of what they were summed from."""
+
 
 @final
 class Models:
@@ -23,6 +28,7 @@ class Models:
     def __init__(self, answers: Mapping[int, Answer], evidence: Evidence) -> None:
         self._answers, self._evidence = answers, evidence
         self._held: list[Model] = []
+        self._floats = np.zeros((0, 0))
         self._refused: set[int] = set()
 
     def fork(self) -> Models:
@@ -48,22 +54,33 @@ class Models:
                 continue
             if self.admits(model):
                 self._held.append(model)
+                size = max(abs(v) for v in (*model[0], model[1])) or Fraction(1)
+                own = np.array([[float(v / size) for v in (*model[0], model[1])]])
+                self._floats = np.vstack([self._floats.reshape(-1, own.shape[1]), own])
             else:
                 self._refused.add(key)
 
     def disagree(self, x: FloatArray) -> tuple[Model, Model] | None:
         """(a model that says Yes of a point, one that says No); None if none are known."""
-        query = [*(Fraction(v) for v in x.tolist()), Fraction(-1)]
+        if not self._held:
+            return None
+        rough, query = np.append(x, -1.0), [*(Fraction(v) for v in x.tolist()), Fraction(-1)]
+        said, off = self._floats @ rough, NEAR * (np.abs(self._floats) @ np.abs(rough))
         yes: Model | None = None
         no: Model | None = None
-        for model in self._held:
-            if dot(query, [*model[0], model[1]]) >= 0:
-                yes = model
-            else:
-                no = model
-            if yes is not None and no is not None:
-                return yes, no
-        return None
+        # The clearest first; rationals tell about those that floats cannot see to be on the other side.
+        for k in np.argsort(-said).tolist():
+            if yes is not None or said[k] < -off[k]:
+                break
+            yes = self._held[k] if self._value(k, query) >= 0 else None
+        for k in np.argsort(said).tolist():
+            if yes is None or no is not None or said[k] > off[k]:
+                break
+            no = self._held[k] if self._value(k, query) < 0 else None
+        return None if yes is None or no is None else (yes, no)
+
+    def _value(self, k: int, query: list[Fraction]) -> Fraction:
+        return dot(query, [*self._held[k][0], self._held[k][1]])
 
 
 def mixed(model: Model, centre: Model, share: Fraction) -> Model:

@@ -159,9 +159,8 @@ class _Point:
         if prover.is_weak(sign) or facts.strict[support[~facts.equal[support]]].any():
             return Evidence(sign, weights)
         found = prover.by_weak(support)
-        if found is None or isinstance(found, LinearProver):
-            zero = [Fraction(0)] * (len(self.target) - 1)
-            touching = (zero, Fraction(0)) if found is None else found.centre
+        if isinstance(found, LinearProver):
+            touching = found.centre
             if sign == NO:
                 return Evidence(UNKNOWN, models=(touching, prover.centre))
             # Turned round it has the point on its plane, too, but says No of the one that is taken as Yes.

@@ -50,7 +50,9 @@ class Optimum:
         found = self._solver[0].solve()
         if "Infeasible" in str(found.status) or not max(found.r_prim, found.r_dual) < FEASIBLE:
             return None
-        return np.asarray(self._lift @ np.array(found.x)[: len(cost)]), self._touched(np.array(found.z)[1 + len(self._rows) :])
+        return np.asarray(self._lift @ np.array(found.x)[: len(cost)]), self._touched(
+            np.array(found.z)[1 + len(self._rows) :]
+        )
 
     def _touched(self, prices: FloatArray) -> FloatArray | None:
         """v by the prices of the program's rows that say s ≥ ‖a‖*."""
@@ -82,7 +84,13 @@ class Optimum:
                 return None
             slope = np.asarray(self._norm.maximizer(a)) @ self._outer - self._s
             solved = linprog(
-                -slope, A_ub=left, b_ub=right, A_eq=self._level[None, :], b_eq=[1.0], bounds=(None, None), method="highs"
+                -slope,
+                A_ub=left,
+                b_ub=right,
+                A_eq=self._level[None, :],
+                b_eq=[1.0],
+                bounds=(None, None),
+                method="highs",
             )
             if solved.status != 0:
                 return None

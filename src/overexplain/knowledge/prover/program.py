@@ -90,6 +90,8 @@ def contradiction(prover: Prover) -> Proof | None:
 
 
 def _proof(prover: Prover, sign: int, target: FloatArray, sizes: FloatArray, found: Found) -> Proof | None:
+    if not len(found.rows):
+        return None
     omega = np.zeros(len(prover.used))
     beta = prover.payer.beta(target, sizes, found.rows[None, :], found.weights[None, :], omega[None, :])
-    return Proof(sign, found.rows, found.weights, omega, float(beta[0])) if len(found.rows) and beta[0] > 0 else None
+    return Proof(sign, found.rows, found.weights, omega, float(beta[0])) if beta[0] > 0 else None

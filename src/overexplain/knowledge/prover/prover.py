@@ -177,7 +177,11 @@ class Prover(Rows):
         if self.crossings is None:
             return
         for _ in range(PULLS):
-            if self.core is None or self.crossings.excess(self.centre[None, :])[0] > 0 or not self.cut(self.centre[None, :]):
+            if (
+                self.core is None
+                or self.crossings.excess(self.centre[None, :])[0] > 0
+                or not self.cut(self.centre[None, :])
+            ):
                 break
             self._refit()
         if self.core is not None:
@@ -239,7 +243,9 @@ class Prover(Rows):
             if not ends:
                 continue
             cone, lift = self.core.cone, self.core.lift
-            self._send(np.linalg.lstsq(lift, np.array(ends).T, rcond=None)[0].T - cone.z0 / (lift[crossings.unit] @ cone.z0))
+            self._send(
+                np.linalg.lstsq(lift, np.array(ends).T, rcond=None)[0].T - cone.z0 / (lift[crossings.unit] @ cone.z0)
+            )
             self._keep(crossings.against(asked.inner[left] * asked.sign[left, None]))
             self._by_known(asked, codes)
             if self.touch(crossings.number, np.array(touched)) if touched else self.cut(np.array(ends)):
@@ -249,7 +255,9 @@ class Prover(Rows):
             if len(todo) and self.core is not None:
                 rooms = self._new_rooms(asked, self.core, "core")
                 for _ in range(ROUNDS):
-                    held, beta, _ = self._searched(asked, codes, todo, self.core, rooms.room[todo], self.payer.payers[0])
+                    held, beta, _ = self._searched(
+                        asked, codes, todo, self.core, rooms.room[todo], self.payer.payers[0]
+                    )
                     open_ = codes[todo] == OPEN
                     todo = rooms.narrow(todo[open_], held[open_], beta[open_])
                     if not len(todo):

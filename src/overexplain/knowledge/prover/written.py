@@ -210,7 +210,9 @@ class _Writer:
             if key[0] == "plane" and answer.explanation is not None and key[1] not in self._robust:
                 self._lefts[key] = form(answer.whole_explanation, key[2])
             else:
-                self._lefts[key] = fact_of(self.answers, self._term(key, ONE), self.evidence, context=self._context).left
+                self._lefts[key] = fact_of(
+                    self.answers, self._term(key, ONE), self.evidence, context=self._context
+                ).left
         return self._lefts[key]
 
     def _term(self, key: Key, weight: Fraction) -> Term:
