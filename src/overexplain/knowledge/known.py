@@ -96,7 +96,7 @@ class Known:
                 self.prover = earlier.prover
                 return
             assumed = self.sides.assumed[0][0] if self.sides.assumed else None
-            with suppress(Contradiction, NoInterior, np.linalg.LinAlgError, *BEYOND_FLOAT64):
+            with suppress(Contradiction, np.linalg.LinAlgError, *BEYOND_FLOAT64):
                 prover = LogProver(blocks, Labelled(self.answers, self.sides.filled), Finder(), assumed=assumed)
                 self.prover = prover if prover.is_consistent else None
         if self.prover is None:
