@@ -91,13 +91,14 @@ class Known:
         self.has_facts = self.is_robust = bool(len(self.facts.rows) or self.facts.explained)
         if not self.has_facts:
             return
-        if blocks is not None and self.robust not in LEVELS[:2] and not self.unsided:
+        if blocks is not None and not self.unsided:
             if earlier is not None and earlier.prover is not None and self._adds_nothing(earlier):
                 self.prover = earlier.prover
                 return
             assumed = self.sides.assumed[0][0] if self.sides.assumed else None
             with suppress(Contradiction, np.linalg.LinAlgError, *BEYOND_FLOAT64):
-                prover = LogProver(blocks, Labelled(self.answers, self.sides.filled), Finder(), assumed=assumed)
+                answers = Labelled(self.answers, self.sides.filled)
+                prover = LogProver(blocks, answers, Finder(), assumed=assumed, level=self.robust)
                 self.prover = prover if prover.is_consistent else None
         if self.prover is None:
             self.settler()

@@ -19,10 +19,10 @@ from overexplain.geometry.norm import Norm
 from overexplain.knowledge.checker import Answer, Bound, Context, Term, fact_of
 from overexplain.knowledge.chords import Box, Chord, corner_chords, dual_exponent, make_chord, root_box, whole_box
 from overexplain.knowledge.enclosures import Evidence
+from overexplain.knowledge.facts import LEVELS, Secret, no_facts
 from overexplain.knowledge.facts import Facts as KnownFacts
-from overexplain.knowledge.facts import Secret, no_facts
 from overexplain.knowledge.prover.blocks import Block
-from overexplain.knowledge.prover.facts import CHORD, UP, Facts, Ties, rows_of
+from overexplain.knowledge.prover.facts import CHORD, NEAREST, UP, Facts, Ties, rows_of
 from overexplain.knowledge.terms import chord_term
 
 ONE = Fraction(1)
@@ -67,7 +67,9 @@ class Balls:
             self.boxes[k] = _box(
                 [other for other in blocks if other.number == block.number and other.is_optimal], block.norm, norm, p
             )
-            for chord in _chords(*self.boxes[k], int(block.rows[0])):
+            chords = _chords(*self.boxes[k], int(block.rows[0]))
+            parts += self._nearest(own, chords, k, p, size)
+            for chord in chords if block.level in LEVELS[2:] else ():
                 left = np.zeros((1, size))
                 left[0, :p], left[0, p + 1 + k] = chord.slopes, -chord.delta
                 left[0, at] = chord.gamma + ROUGH * (
@@ -92,6 +94,28 @@ class Balls:
         """True if some chord among the terms holds only in the box that steps make."""
         wide = [chord_term(chord) for chord in self.shapes if not chord.box.why]
         return any(term.fact == "chord" and replace(term, weight=ONE) not in wide for term in terms)
+
+    def _nearest(self, blocks: Sequence[Block], chords: Sequence[Chord], k: int, p: int, size: int) -> list[Facts]:
+        """Robust answers are no farther behind the plane than each by itself may be, by the best chord without slopes."""
+        level = min(
+            (chord for chord in chords if not chord.slopes.any()),
+            key=lambda chord: chord.gamma / chord.delta,
+            default=None,
+        )
+        found = []
+        for block in blocks if level is not None else ():
+            if block.level == "perspective" and block.is_tight:
+                assert block.answers is not None
+                assert level is not None
+                left, y = np.zeros((len(block.rows), size)), block.sides.astype(np.float64)
+                left[:, :p], left[:, p] = y[:, None] * block.answers, -y
+                left[:, p + 1 + block.number] = (
+                    block.radius * level.gamma / level.delta * (1 + ROUGH) + block.tolerance * UP
+                )
+                found.append(rows_of(left, block.rows, NEAREST, index=len(self.shapes)))
+        if found and level is not None:
+            self.shapes.append(level)
+        return found
 
     def _find_least(self, blocks: Sequence[Block], k: int, ties: Ties, p: int, size: int) -> None:
         reach = [(float(v), block, j) for block in blocks for j, v in enumerate(block.lengths[1] / block.radius)]

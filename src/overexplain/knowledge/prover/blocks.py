@@ -16,7 +16,7 @@ from overexplain.geometry.mechanism import Mechanism
 from overexplain.geometry.norm import UNIT_ROUNDOFF, Norm
 from overexplain.geometry.norms import Weighted
 from overexplain.knowledge.answers import answers_of
-from overexplain.knowledge.facts import Secret, Steepest, is_euclidean, length_error
+from overexplain.knowledge.facts import Robust, Secret, Steepest, is_euclidean, length_error
 from overexplain.knowledge.promises import Answer
 from overexplain.log.querylog import QueryLog
 
@@ -46,6 +46,9 @@ class Block:
     """The answers were chosen from a domain."""
     ball: int = -1
     """The number of the length that says how far behind the plane robust answers lie; −1: they lie on it."""
+
+    level: Robust = "shared"
+    """How much of robust answers is used: below "shared" nothing follows from several of them having the same length."""
 
     @property
     def is_robust(self) -> bool:

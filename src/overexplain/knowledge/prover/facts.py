@@ -13,13 +13,15 @@ names):
     step      ℓ∞: −y·w − ‖w‖·t, equal to within 2τ: steepest and Hölder
     way       ℓ2: a_i − u_i·t, equal to within about τ/‖w‖: steepest and Hölder, u the unit vector of the step
 
-Robust answers lie ρ·s behind the plane, s = ‖a‖* of the norm of their ball, one more of the lengths (or a secret reach r ≥ 0, ρ = 1):
+Robust answers lie ρ·s behind the plane, s = ‖a‖* of the norm of their ball, one more of the lengths (or a secret reach r ≥ 0,
+ρ = 1):
 
     plane     (x', −1) + y·ρ·s, equal to within τ
     side      y·(x, −1)                          the label alone
     reach     y·(x, −1) − m·t + ρ·s
     behind    −y·(x', −1) − ρ·s + τ·t            of answers that may lie farther behind than they need to
-    chord     γ·t − δ·s                          s is no longer than so many t
+    chord     γ·t + α·a − δ·s                    s is no longer than so many t
+    nearest   (ρ·γ/δ + τ)·t + y·(x', −1)         behind, and a chord: the level "perspective"
 
 Ties are no rows but substitutions: under ℓ1 with weights d, a_i = ±d_i·t where the answer moved feature i by more than
 τ; under ℓ∞ a_i = 0 where it stayed behind by more than 2τ. They hold without any tolerance.
@@ -37,11 +39,11 @@ from numpy.typing import NDArray
 
 from overexplain.geometry.arrays import BoolArray, FloatArray, IntArray
 from overexplain.geometry.norm import UNIT_ROUNDOFF, Norm
-from overexplain.knowledge.facts import Secret
+from overexplain.knowledge.facts import LEVELS, Secret
 from overexplain.knowledge.prover.blocks import Block, exponent_and_weights, steepness
 
-SIDE, PLANE, STEEPEST, FLIPS, ENTRY, STEP, WAY, REACH, BEHIND, CHORD = range(10)
-NAMES = ("side", "plane", "steepest", "flips", "entry", "step", "way", "reach", "plane", "chord")
+SIDE, PLANE, STEEPEST, FLIPS, ENTRY, STEP, WAY, REACH, BEHIND, CHORD, NEAREST = range(11)
+NAMES = ("side", "plane", "steepest", "flips", "entry", "step", "way", "reach", "plane", "chord", "plane")
 UP, DOWN = 1 + 1e-13, 1 - 1e-13
 SHARP = 1e-4
 """An answer whose tolerance is below this share of its step fixes entries of a: a direction is off by τ/‖w‖ but for its square."""
@@ -261,27 +263,28 @@ def _of_balls(block: Block, own: FloatArray, p: int) -> list[Facts]:
     )
     found = [rows_of(own, block.rows, SIDE, strict=block.sides < 0)]
     low, off = block.lengths[0], 4 * UNIT_ROUNDOFF
-    if block.slack is not None:
+    is_shared = block.level in LEVELS[2:] or isinstance(block.reach, Secret)
+    if block.slack is not None and is_shared:
         reach, margin = own.copy(), np.maximum(low - tau * UP, 0.0) / (1 + block.slack) * DOWN
         reach[:, at] -= margin
         reach[:, ball] += block.radius * (1 + off)
         found.append(rows_of(reach, block.rows, REACH))
     plane = np.zeros_like(own)
     plane[:, :p], plane[:, p] = block.answers, -1.0
-    if not block.is_tight:
+    if block.is_tight and is_shared:
+        plane[:, ball] = y[:, 0] * block.radius
+        found.append(rows_of(plane, block.rows, PLANE, width=tau * UP, number=block.number, sharp=block.is_rounding))
+    else:
         behind = -y * plane
         behind[:, at] += tau * UP
         behind[:, ball] -= block.radius * (1 - off)
-        return [*found, rows_of(behind, block.rows, BEHIND)]
-    plane[:, ball] = y[:, 0] * block.radius
+        found.append(rows_of(behind, block.rows, BEHIND))
+    if not block.is_tight:
+        return found
     toward, steep = np.zeros_like(own), steepness(block)
     toward[:, :p], toward[:, at] = -y * block.step, -steep + _step_error(block, p)
     kept = np.flatnonzero(steep > 2 * _step_error(block, p))
-    return [
-        *found,
-        rows_of(plane, block.rows, PLANE, width=tau * UP, number=block.number, sharp=block.is_rounding),
-        rows_of(toward, block.rows, STEEPEST)[kept],
-    ]
+    return [*found, rows_of(toward, block.rows, STEEPEST)[kept]]
 
 
 def _of_places(block: Block, own: FloatArray, p: int) -> list[Facts]:

@@ -17,6 +17,7 @@ from overexplain.geometry.arrays import FloatArray
 from overexplain.geometry.hyperplane import NO, YES
 from overexplain.knowledge.checker import Answer, Branched, Term
 from overexplain.knowledge.enclosures import Evidence
+from overexplain.knowledge.facts import LEVELS, Robust
 from overexplain.knowledge.prover.blocks import Block
 from overexplain.knowledge.prover.cone import NoInterior
 from overexplain.knowledge.prover.linear import OPEN, LinearProver
@@ -59,6 +60,7 @@ class LogProver:
 
     known    models (a, b), rows, that may fit: where they do, the search may begin with them. No verdict depends on them
     assumed  a row whose label was assumed: Yes and No may be exchanged
+    level    how much of robust answers proofs may use; models keep all of it
 
     Raises Contradiction if linear facts contradict each other. Where floats see no model of facts with lengths, what follows from
     the others is still certain; no point is called UNKNOWN as long as no model is known.
@@ -73,6 +75,7 @@ class LogProver:
         known: FloatArray | None = None,
         *,
         assumed: int | None = None,
+        level: Robust = "exact",
     ) -> None:
         self.answers, self.evidence, self._blocks = answers, evidence, tuple(blocks)
         self._lock, self._assumed, swapped = threading.RLock(), assumed, assumed is not None
@@ -89,6 +92,10 @@ class LogProver:
             except (NoInterior, np.linalg.LinAlgError, *BEYOND_FLOAT64):
                 if self._linear is None:
                     self._read_linear(swapped, constants)
+        self._weaker: Prover | None = None
+        if level in LEVELS[:2] and any(block.is_robust for block in blocks):
+            less = [replace(block, level=level) for block in blocks]
+            self._weaker = Prover(less, answers, evidence, linear=self._linear, is_for_proofs=True)
         # What has no tolerance, a domain or no side is not all in the facts that are searched: models are held to the log.
         self._is_told = not is_measured and not any(b.is_confined and b.answers is not None for b in blocks)
         self._is_told &= not any(block.is_off_plane and not block.is_listed for block in blocks)
@@ -155,6 +162,7 @@ class LogProver:
         twin._lock = threading.RLock()
         twin._linear = None if self._linear is None else self._linear.fork()
         twin._measured = None if self._measured is None else self._measured.fork()
+        twin._weaker = None if self._weaker is None else self._weaker.fork()
         twin._pool = self._pool.fork()
         twin._cases = None if self._cases is None else tuple(case.fork() for case in self._cases)
         return twin
@@ -186,6 +194,7 @@ class LogProver:
                 codes = decide(self.linear, X, deadline)
             else:
                 codes = self._measured.look(X, deadline)
+                self._by_less(X, codes, deadline)
                 self._by_easing(X, codes, deadline)
                 self._by_program(self._measured, X, codes, deadline)
                 self._by_rationals(X, codes, deadline)
@@ -212,10 +221,17 @@ class LogProver:
         except (NoInterior, np.linalg.LinAlgError):
             return None
 
+    def _by_less(self, X: FloatArray, codes: NDArray[np.int8], deadline: float | None) -> None:
+        """What is certain by all that answers say is OPEN unless it is by what may be used."""
+        if self._weaker is not None:
+            sure = np.flatnonzero(np.abs(codes) == 1)
+            said = self._weaker.look(X[sure], deadline)
+            codes[sure] = np.where(np.abs(said) == 1, said, OPEN)
+
     def _by_easing(self, X: FloatArray, codes: NDArray[np.int8], deadline: float | None) -> None:
         """Certain where wider terms say so."""
         left = np.flatnonzero(codes == OPEN)
-        if len(left) and self._eased is not None:
+        if len(left) and self._weaker is None and self._eased is not None:
             said = self._eased.look(X[left], deadline)
             sure = np.abs(said) == 1
             codes[left[sure]] = said[sure]
@@ -238,7 +254,7 @@ class LogProver:
 
     def _by_rationals(self, X: FloatArray, codes: NDArray[np.int8], deadline: float | None) -> None:
         """Certain where the facts without lengths say so, for a few points that floats leave open."""
-        if self._linear is None:
+        if self._linear is None or self._weaker is not None:
             return
         for i in np.flatnonzero(codes == OPEN)[:FEW]:
             try:
@@ -339,7 +355,8 @@ class LogProver:
             terms = by_one_step(step, x, code)
             if terms is not None:
                 yield Settlement(code, tuple(terms))
-        for asked, find in ((prover, Prover.prove), (self._eased, Prover.prove), (prover, by_program)):
+        ways = ((prover, Prover.prove), (self._eased, Prover.prove), (prover, by_program))
+        for asked, find in ways if self._weaker is None else ((self._weaker, Prover.prove),):
             shown = None if asked is None else find(asked, x, code)
             proof = shown[0] if isinstance(shown, tuple) else shown
             if asked is not None and proof is not None:

@@ -17,12 +17,12 @@ from typing import TypeVar, final
 import numpy as np
 
 from overexplain.geometry.arrays import FloatArray
-from overexplain.knowledge.checker import Answer, Branch, Branched, Context, Term, fact_of
+from overexplain.knowledge.checker import Answer, Branch, Branched, Context, Fact, Term, fact_of
 from overexplain.knowledge.enclosures import Evidence
 from overexplain.knowledge.facts import Secret, Steepest
 from overexplain.knowledge.promises import form, whole
 from overexplain.knowledge.prover.blocks import exponent_and_weights
-from overexplain.knowledge.prover.facts import CHORD, ENTRY, NAMES, PLANE, STEP, WAY
+from overexplain.knowledge.prover.facts import CHORD, ENTRY, NAMES, NEAREST, PLANE, STEP, WAY
 from overexplain.knowledge.prover.prover import Prover
 from overexplain.knowledge.prover.stage import Asked, Proof
 from overexplain.knowledge.smooth import steepest_weight
@@ -153,6 +153,11 @@ class _Writer:
                     self._add(int(facts.number[fact]), [share * v for v in self._towards(row)])
             elif name == WAY:
                 levels[int(facts.number[fact]), index] += float(share)
+            elif name == NEAREST:  # the plane from its other side, and the chord that pays for s
+                self._give(("plane", row, -1, None), share)
+                chord: Key = ("chord", int(prover.balls.shapes[index].row), 1, index)
+                delta = max(factor for _, factor in self._fact(chord).rights)
+                self._give(chord, share * self._behind(row) / delta)
             else:
                 self._give((NAMES[name], row, 1, index if name in (ENTRY, CHORD) else None), share)
         for number in np.flatnonzero(levels.any(axis=1)).tolist():
@@ -203,6 +208,9 @@ class _Writer:
         answer = self.answers[row]
         assert answer.label is not None
         return [-answer.label * v for v in answer.step]
+
+    def _fact(self, key: Key) -> Fact:
+        return fact_of(self.answers, self._term(key, ONE), self.evidence, context=self._context)
 
     def _left(self, key: Key) -> Sequence[Fraction]:
         if key not in self._lefts:
