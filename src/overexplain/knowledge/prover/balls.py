@@ -33,7 +33,7 @@ ROUGH = 1e-11
 HALVINGS = 60
 KEPT = 2048
 """Models with more, and with less, that are kept."""
-NEAREST = 2
+OTHERS = 2
 PARTNERS = 3
 """So many models on the other side each new one is paired with."""
 
@@ -219,7 +219,7 @@ class Crossings:
 
     def nearest(self, target: FloatArray) -> FloatArray:
         """Models with less that are nearest to breaking a claim."""
-        return np.asarray(self.less[np.argsort(self.less @ target, kind="stable")[:NEAREST]])
+        return np.asarray(self.less[np.argsort(self.less @ target, kind="stable")[:OTHERS]])
 
     def against(self, targets: FloatArray) -> FloatArray:
         """Models that break claims, rows over the unknowns, where one with more and one with less do."""
