@@ -303,7 +303,9 @@ def test_neither_solver_nor_engine_is_loaded(files: list[str]) -> None:
         f"code = run({['verify', *ALL]!r}); "
         "print(code, sorted(set(sys.modules) & set(sys.argv[1:])))"
     )
-    engine = [f"overexplain.knowledge.{name}" for name in ("engine", "gauge", "program", "settle", "exact", "evidence")]
+    engine = [
+        f"overexplain.knowledge.{name}" for name in ("engine", "prover", "program", "settle", "exact", "evidence")
+    ]
     heavy = ["numba", "pandas", "sklearn", "scipy.optimize", "overexplain.extraction", "overexplain.oracles", *engine]
     found = subprocess.run(
         [sys.executable, "-c", code, *heavy],

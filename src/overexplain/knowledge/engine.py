@@ -23,6 +23,7 @@ from overexplain.knowledge.certain_region import CertainRegion
 from overexplain.knowledge.certificates import Certificate, Disagreement
 from overexplain.knowledge.facts import LEVELS, Robust
 from overexplain.knowledge.known import Known
+from overexplain.knowledge.prover.models import Models
 from overexplain.knowledge.settle import UNDECIDED
 from overexplain.knowledge.smooth import OPEN
 from overexplain.knowledge.verdicts import Verdict, Verdicts
@@ -183,23 +184,19 @@ class Knowledge:
         settler.limit(deadline)
         unique, inverse = np.unique(points[waiting], axis=0, return_inverse=True)
         found = np.full(len(unique), OPEN, dtype=np.int8)
-        pool = self._known.pool
-        found[pool.disagree(unique)] = Verdict.UNKNOWN
-        screens = self._known.screens()
-        if screens is not None:
-            screens.settle(unique, found, deadline)
-        todo = np.flatnonzero(found == OPEN)
-        while len(todo) and (deadline is None or time.monotonic() < deadline):
-            first, todo = todo[0], todo[1:]
+        models = Models(settler.answers, settler.evidence)
+        for i, point in enumerate(unique):
+            if deadline is not None and time.monotonic() > deadline:
+                break
+            if models.disagree(point) is not None:
+                found[i] = Verdict.UNKNOWN
+                continue
             try:
-                settled = settler.settle(unique[first])
+                settled = settler.settle(point)
             except BEYOND_FLOAT64:  # too far off to be computed: the others get their verdicts
                 settled = UNDECIDED
-            found[first] = settled.verdict
-            pool.learn(settled.yes, settled.no)
-            if settled.yes is not None and len(todo):
-                found[todo[pool.disagree(unique[todo])]] = Verdict.UNKNOWN
-                todo = todo[found[todo] == OPEN]
+            found[i] = settled.verdict
+            models.learn(model for model in (settled.yes, settled.no) if model is not None)
         codes[waiting] = found[np.ravel(inverse)]  # OPEN is UNDECIDED: a limit was hit
 
     def _points(self, X: Points) -> FloatArray:

@@ -24,16 +24,14 @@ from overexplain.knowledge.checker import Answer, Lemma
 from overexplain.knowledge.conflict import raise_by_cases, raise_conflict, raise_terms
 from overexplain.knowledge.evidence import Finder, with_lengths
 from overexplain.knowledge.facts import LEVELS, Facts, Robust, no_facts, read_facts
-from overexplain.knowledge.pool import Pool
 from overexplain.knowledge.prover.blocks import Block, blocks_of, no_rows
 from overexplain.knowledge.prover.contradictions import contradiction_of
 from overexplain.knowledge.prover.log_prover import Contradiction, LogProver
 from overexplain.knowledge.prover.rationals import OutOfTime
-from overexplain.knowledge.region import Region
 from overexplain.knowledge.robust import RobustSettler
-from overexplain.knowledge.screens import Screens
 from overexplain.knowledge.settle import UNDECIDED, Settled
 from overexplain.knowledge.sides import Labelled, Sides, find_sides
+from overexplain.knowledge.smooth import OPEN
 from overexplain.knowledge.ties import Model
 from overexplain.knowledge.verdicts import Verdict
 from overexplain.log.extremes import BEYOND_FLOAT64, refuse_extreme
@@ -65,11 +63,8 @@ class Known:
             written_form(terms.distance)
             written_form(terms.robustness)
         self.prover: LogProver | None = None
-        self.pool = Pool(log.dimension or 0)
         self._lock = threading.RLock()
-        self._region: Region | None = None
         self._settler: RobustSettler | None = None
-        self._screens: Screens | None = None
         self.has_facts = self.is_robust = False
         """Whether rows say anything; and whether some are robust: what the prover leaves open, the exact step is asked."""
         if log.dimension is None or not len(log):
@@ -138,45 +133,28 @@ class Known:
             return no_facts(self.log.dimension or 0)
         return read_facts(self.log, self.log.dimension, self.sides.labels, self.tolerance, self.robust)
 
-    @property
-    def region(self) -> Region:
-        """The fast side of what the prover does not read."""
-        with self._lock:
-            if self._region is None:
-                self._region = Region(self.facts)
-            return self._region
-
     def codes(self, X: FloatArray, deadline: float | None) -> NDArray[np.int8]:
         """A code for every point; OPEN is left to the exact step."""
-        return self.region.codes(X) if self.prover is None else self.prover.codes(X, deadline)
+        if self.prover is None:
+            return np.full(len(X), OPEN, dtype=np.int8)
+        return self.prover.codes(X, deadline)
 
     def prepared(self) -> Known:
         """The same, with nothing that points taught it: what is found out from here on depends on the log and the points alone."""
-        return (
-            self.fork() if self.prover is not None else self._with(self.region.prepared() if self.has_facts else None)
-        )
+        return self.fork()
 
     def fork(self) -> Known:
         """A copy that learns for itself; its exact step starts anew, because solvers remember what they were asked."""
-        if self.prover is None:
-            return self._with(self.region.fork() if self.has_facts else None)
-        twin = self._with(None)
-        twin.prover = self.prover.fork()
-        return twin
-
-    def _with(self, region: Region | None) -> Known:
         twin = copy.copy(self)
-        twin._region = region
+        twin._settler = None
+        twin.prover = None if self.prover is None else self.prover.fork()
         return twin
 
     def __getstate__(self) -> dict[str, Any]:
-        return {
-            name: value for name, value in vars(self).items() if name not in ("_lock", "_settler", "_screens", "pool")
-        }
+        return {name: value for name, value in vars(self).items() if name not in ("_lock", "_settler")}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        vars(self).update(state, _lock=threading.RLock(), _settler=None, _screens=None)
-        self.pool = Pool(self.log.dimension or 0)
+        vars(self).update(state, _lock=threading.RLock(), _settler=None)
 
     def _adds_nothing(self, earlier: Known) -> bool:
         """True if the rows added are labels that were certain already: the cone stays as it is."""
@@ -203,19 +181,13 @@ class Known:
         weaker = [read_facts(self.log, self.log.dimension, self.sides.labels, self.tolerance, level) for level in less]
         by_cases = self.robust == "exact"
         settler = RobustSettler(answers, self.facts, whole, evidence, deadline, by_cases, weaker, self._relative_to)
-        if not settler.find_centre(self.region.inside()):
+        centre = None if self.prover is None else self.prover.centre
+        if not settler.find_centre(centre):
             raise_conflict(self.log, whole, answers, self.sides, self.tolerance)
             branches = settler.look_further()
             if branches is not None:
                 raise_by_cases(self.log, branches, self.sides, self.tolerance)
         return settler
-
-    def screens(self) -> Screens | None:
-        """What settles batches of points under robust counterfactuals; None for other logs."""
-        settler = self.settler()
-        if self._screens is None and self.prover is None:
-            self._screens = Screens(self.region, settler, self.pool)
-        return self._screens
 
     @property
     def _relative_to(self) -> tuple[Fraction, ...] | None:
@@ -243,8 +215,7 @@ class Known:
             return self.prover.pinned_down
         if not self.has_facts:
             return False
-        sharp = any(1 - fact.steepness / fact.length < 1e-9 for fact in self.region.smooth)
-        return sharp or (bool(self.region.cone.core.basis.shape[1] == 1) and not self.region.facts.is_linear)
+        return bool(self.settler().core.basis.shape[1] == 1) and not self.facts.is_linear
 
     @property
     def centre(self) -> Model | None:
@@ -275,7 +246,7 @@ class Known:
             settler = self.settler()
             settler.limit(self.deadline())
             try:
-                settled = (self.pool.settled(x) if verdict is Verdict.UNKNOWN else None) or settler.settle(x)
+                settled = settler.settle(x)
             except BEYOND_FLOAT64:
                 settled = UNDECIDED
         if settled.verdict is Verdict.UNDECIDED or (verdict is not None and settled.verdict != verdict):

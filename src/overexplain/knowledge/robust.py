@@ -35,9 +35,6 @@ from overexplain.knowledge.terms import TermMaker
 from overexplain.knowledge.ties import Exact, Model, Ties, as_floats, says
 from overexplain.knowledge.verdicts import Verdict
 
-TRIED = 4096
-"""Points about which `learn` found nothing that are remembered."""
-
 
 @final
 class RobustSettler:
@@ -71,7 +68,6 @@ class RobustSettler:
         self.models = Opponents(self.strict, self.whole)
         self._deadline = deadline
         self._own = own_label(facts)
-        self._tried: dict[Exact, FloatArray] = {}
 
     def limit(self, deadline: float | None) -> None:
         """Stop at this time (time.monotonic)."""
@@ -79,10 +75,12 @@ class RobustSettler:
 
     # The log as a whole.
 
-    def find_centre(self, suggestion: FloatArray | None) -> bool:
-        """True if a consistent model is found: the suggested one, corrected, or one between those that cone programs find."""
-        inside = [] if suggestion is None else [suggestion]
-        return any(map(self._is_centre, self.models.first_models(inside)))
+    def find_centre(self, centre: Model | None = None) -> bool:
+        """True if a consistent model is known, or found between those that cone programs find."""
+        if centre is not None:
+            self.centre, self.models.centre = centre, as_floats(centre)
+            return True
+        return any(map(self._is_centre, self.models.first_models([])))
 
     def _is_centre(self, w: FloatArray) -> bool:
         """True if w, as it is or corrected, keeps every fact: then it is the centre."""
@@ -111,29 +109,6 @@ class RobustSettler:
         return branches if branches is not None and self.proves((), None, YES, branches=branches) else None
 
     # One point.
-
-    def learn(self, x: FloatArray) -> tuple[dict[int, FloatArray], list[Model]]:
-        """(Hölder vectors, by norm, that matter for a point; a checked model that disagrees with the centre about it, if any)."""
-        if self.centre is None:
-            return {}, []
-        point = tuple(Fraction(float(v)) for v in x)
-        sign = YES if says(self.centre, point) >= 0 else NO
-        target = sign * np.append(x, -1.0)
-        there = self.models.against(target)
-        if there is not None and target @ there < 0:
-            settled = self._open(self.models.opponents(there, target), point, sign)
-            if settled is not None:
-                return {}, [m for m in (settled.yes, settled.no) if m is not None]
-            self._tried[point] = there
-            if len(self._tried) > TRIED:
-                del self._tried[next(iter(self._tried))]
-            return {}, []
-        try:
-            solution = self.program.solve(target)
-        except SolverFailed:
-            return {}, []
-        balls = {fact.ball for fact in self.facts.off_plane}
-        return {n: d for n, d in solution.directions.items() if self.program.norms[n] in balls and d.any()}, []
 
     def settle(self, x: FloatArray) -> Settled:
         """The verdict on a point and its proof."""
@@ -185,15 +160,13 @@ class RobustSettler:
 
     def _claim(self, point: Exact, x: FloatArray, sign: int) -> Settled | None:
         target = sign * np.append(x, -1.0)
-        tried = self._tried.pop(point, None)
-        there = self.models.against(target) if tried is None else tried
+        there = self.models.against(target)
         is_open = there is not None and float(target @ there) < 0 and self.centre is not None
         settled = None
         if not is_open or self.whole is not self.program:  # (a weaker set may still prove less than the model shows)
             settled = self._proved(target, point, sign)
         if settled is None and there is not None and is_open:
-            if tried is None:
-                settled = self._open(self.models.opponents(there, target), point, sign)
+            settled = self._open(self.models.opponents(there, target), point, sign)
             if settled is None:
                 settled = self._open(self.models.more_opponents(there, target), point, sign)
             if settled is None and self._is_shown:

@@ -33,7 +33,6 @@ def _no_other_way(monkeypatch: pytest.MonkeyPatch) -> None:
         raise AssertionError("a plain log needs no other step")
 
     monkeypatch.setattr("overexplain.knowledge.known.RobustSettler", refuse)
-    monkeypatch.setattr("overexplain.knowledge.known.Region", refuse)
 
 
 def test_very_many_labels_in_many_dimensions() -> None:
