@@ -194,10 +194,12 @@ class LogProver:
                 codes = decide(self.linear, X, deadline)
             else:
                 codes = self._measured.look(X, deadline)
-                self._by_less(X, codes, deadline)
-                self._by_easing(X, codes, deadline)
-                self._by_program(self._measured, X, codes, deadline)
-                self._by_rationals(X, codes, deadline)
+                if self._weaker is not None:
+                    self._by_less(self._weaker, X, codes, deadline)
+                else:
+                    self._by_easing(X, codes, deadline)
+                    self._by_program(self._measured, X, codes, deadline)
+                    self._by_rationals(X, codes, deadline)
             for i in np.flatnonzero((codes == BOUNDARY) | (codes == OPEN)):
                 row = self._own_row(X[i])
                 codes[i] = codes[i] if row is None else self.answers[row].label or codes[i]
@@ -221,17 +223,17 @@ class LogProver:
         except (NoInterior, np.linalg.LinAlgError):
             return None
 
-    def _by_less(self, X: FloatArray, codes: NDArray[np.int8], deadline: float | None) -> None:
+    @staticmethod
+    def _by_less(weaker: Prover, X: FloatArray, codes: NDArray[np.int8], deadline: float | None) -> None:
         """What is certain by all that answers say is OPEN unless it is by what may be used."""
-        if self._weaker is not None:
-            sure = np.flatnonzero(np.abs(codes) == 1)
-            said = self._weaker.look(X[sure], deadline)
-            codes[sure] = np.where(np.abs(said) == 1, said, OPEN)
+        sure = np.flatnonzero(np.abs(codes) == 1)
+        said = weaker.look(X[sure], deadline)
+        codes[sure] = np.where(np.abs(said) == 1, said, OPEN)
 
     def _by_easing(self, X: FloatArray, codes: NDArray[np.int8], deadline: float | None) -> None:
         """Certain where wider terms say so."""
         left = np.flatnonzero(codes == OPEN)
-        if len(left) and self._weaker is None and self._eased is not None:
+        if len(left) and self._eased is not None:
             said = self._eased.look(X[left], deadline)
             sure = np.abs(said) == 1
             codes[left[sure]] = said[sure]
@@ -254,7 +256,7 @@ class LogProver:
 
     def _by_rationals(self, X: FloatArray, codes: NDArray[np.int8], deadline: float | None) -> None:
         """Certain where the facts without lengths say so, for a few points that floats leave open."""
-        if self._linear is None or self._weaker is not None:
+        if self._linear is None:
             return
         for i in np.flatnonzero(codes == OPEN)[:FEW]:
             try:
