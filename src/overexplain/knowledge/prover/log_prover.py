@@ -236,7 +236,7 @@ class LogProver:
             prover.by_known(X, codes)
 
     def _by_rationals(self, X: FloatArray, codes: NDArray[np.int8], deadline: float | None) -> None:
-        """Certain where the facts without lengths say so, for points that floats leave open: all if no model is known, else a few."""
+        """Certain where facts without lengths say so, for points that floats leave open: all if no model is known, else a few."""
         if self._linear is None or self._measured is None:
             return
         left = np.flatnonzero(codes == OPEN)
