@@ -166,16 +166,3 @@ def test_the_deepest_model_beyond_is_beyond_and_no_less_against_the_claim(pair: 
             assert target @ deepest <= target @ beyond + 1e-7
             found += 1
     assert found > 5
-
-
-@pytest.mark.parametrize("pair", ["l1/l2", "l1/linf"])
-def test_a_point_that_nothing_was_learnt_from_is_settled_all_the_same(pair: str) -> None:
-    log, points = gaussian(pair)
-    fresh, used = (ox.Knowledge(log)._known.settler() for _ in range(2))
-    for x in points:
-        used.learn(x)
-    assert used._tried
-    for x in points:
-        verdict, other = fresh.settle(x).verdict, used.settle(x).verdict
-        assert verdict == other or ox.Verdict.UNDECIDED in (verdict, other)
-    assert not used._tried

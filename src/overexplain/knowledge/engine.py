@@ -75,7 +75,7 @@ class Knowledge:
             raise InvalidInput(f"threads is a whole number above 0 or None, got {threads!r}")
         self._threads = threads
         limits = _limit(tolerance, "tolerance"), _limit(time_limit, "time_limit")
-        with numbers_of_a_log():
+        with numbers_of_a_log(), one_blas_thread():
             self._known = Known(log, *limits, robust)
 
     # What is known.
@@ -247,7 +247,7 @@ class Knowledge:
             log.add_label(x, label)
         else:
             log.add_explanation(x, explanation, label=label, mechanism=mechanism)
-        with numbers_of_a_log():
+        with numbers_of_a_log(), one_blas_thread():
             self._known = Known(log, self._known.tolerance, self._known.time_limit, self._known.robust, self._known)
         return self
 

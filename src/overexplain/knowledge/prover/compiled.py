@@ -22,7 +22,7 @@ from overexplain.knowledge.prover.loops import (
     tidy,
     walk,
 )
-from overexplain.knowledge.prover.projection import CLEAR, CLOSE, HELD, LIKE, STUCK, UNKNOWN
+from overexplain.knowledge.prover.projection import CLEAR, CLOSE, FEW, HELD, LIKE, STUCK, UNKNOWN
 
 
 @proof_loop
@@ -129,7 +129,7 @@ def sweep(A, columns, depth, z0, C, heights, G, Q, T, scale, pool, pool_columns,
     weights, aim, share, more = np.zeros(r + 2), np.zeros(r + 2), np.zeros(r + 2), np.zeros(r + 2)
     model, inner, beside, rest, image = np.zeros(r), np.zeros(r), np.zeros(r), np.zeros(r), np.zeros(r)
     free, now_depth, priced, ratios = np.ones(n, f4), np.ones(n, f4), np.zeros(n, f4), np.zeros(n, f4)
-    few = np.zeros(16, np.int64)
+    few = np.zeros(FEW, np.int64)
     chosen, lengths, left = np.zeros((r + 2, width)), np.zeros(r + 2), np.zeros(width)
     targets, sizes, members, stored_weights, stored_dual, stored = sets
     room = targets.shape[1]

@@ -15,6 +15,8 @@ POWERS = (0, 1, 3, 7)
 """First the mean of all distances counts, then more and more the largest."""
 MOST_STEPS = 60
 MOST_ROWS = 200
+LEAST = 1e-15
+"""Steps go on for as long as they change anything: tolerances may be those of float64."""
 
 
 def likely_models(blocks: Sequence[Block], start: FloatArray) -> Iterator[FloatArray]:
@@ -39,7 +41,7 @@ def likely_models(blocks: Sequence[Block], start: FloatArray) -> Iterator[FloatA
     try:
         with np.errstate(all="ignore"):  # what overflows is no model, and is not believed
             for power in POWERS:
-                z = least_squares(apart, z, args=(power,), max_nfev=MOST_STEPS).x
+                z = least_squares(apart, z, args=(power,), max_nfev=MOST_STEPS, xtol=LEAST, ftol=LEAST, gtol=LEAST).x
                 if not z[:-1].any() or not np.isfinite(z).all():
                     return
                 z = z / np.linalg.norm(z[:-1])

@@ -240,9 +240,10 @@ class LogProver:
 
     @staticmethod
     def _by_program(prover: Prover, X: FloatArray, codes: NDArray[np.int8], deadline: float | None) -> None:
-        """One linear program for each point that the search leaves open; all of them if it sees no inside, else a few."""
+        """One linear program for each point that the search leaves open; all if it sees no inside, or no model, else a few."""
         left = np.flatnonzero(codes == OPEN)
-        for i in left if prover.core is None else left[: 0 if prover.crossings else FEW]:
+        few = 0 if prover.crossings is not None else FEW
+        for i in left if prover.core is None or not len(prover.known) else left[:few]:
             if codes[i] != OPEN or (deadline is not None and time.monotonic() > deadline):
                 continue
             for sign in prover.sides(X[i]):
@@ -255,10 +256,11 @@ class LogProver:
             prover.by_known(X, codes)
 
     def _by_rationals(self, X: FloatArray, codes: NDArray[np.int8], deadline: float | None) -> None:
-        """Certain where the facts without lengths say so, for a few points that floats leave open."""
-        if self._linear is None:
+        """Certain where facts without lengths say so, for points that floats leave open: all if no model is known, else a few."""
+        if self._linear is None or self._measured is None:
             return
-        for i in np.flatnonzero(codes == OPEN)[:FEW]:
+        left = np.flatnonzero(codes == OPEN)
+        for i in left[:FEW] if len(self._measured.known) else left:
             try:
                 code = settle(self._linear, X[i], deadline).code
             except OutOfTime:

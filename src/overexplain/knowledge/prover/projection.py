@@ -22,8 +22,8 @@ import numpy as np
 
 UNKNOWN, HELD, STUCK = 0, 1, 3
 
-GAIN = 0.4
-"""A row that was good last time is taken without pricing all, if it gains this share of what the best did then."""
+GAIN, FEW = 0.4, 32
+"""One of so many rows that were good last time is taken without pricing all, if it gains this share of what the best did then."""
 DEPENDENT = 1e-13
 """A row whose part beside those held is shorter than the root of this depends on them."""
 SLACK = np.float32(4e-6)
@@ -56,7 +56,7 @@ def join(row, rows, dual, size):
         square = beside @ beside
     if square >= DEPENDENT:
         way = beside / square
-        dual[:size] -= np.outer(share, way)
+        dual[:size] -= share[:, None] * way
         dual[size] = way
         rows[size] = row
     return square, share, beside
@@ -69,7 +69,7 @@ def leave(k, rows, dual, which, weights, aim, rest, size):
     rest += aim[k] * f * own
     share = (dual[:size] @ own) * f
     share[k] = 0.0
-    dual[:size] -= np.outer(share, own)
+    dual[:size] -= share[:, None] * own
     aim[:size] -= share * aim[k]
     last = size - 1
     which[k] = which[last]
@@ -182,7 +182,7 @@ def project(A, columns, depth0, z0, c, height, rows, dual, which, weights, aim, 
             top = float(priced[j])
             few = few[:0]
             if top > NOISE * long:
-                few = (priced > np.float32(0.5 * top)).nonzero()[0][:16]
+                few = (priced > np.float32(0.5 * top)).nonzero()[0][:FEW]
                 bar = GAIN * top
             else:  # nothing that float32 can see
                 fine = A @ rest

@@ -65,6 +65,8 @@ SMOOTH = 16
 """Steps of smooth distances that are tried in closed form, the sharpest first."""
 SPREAD, PLACES = 64, (1e-3, 0.05, 0.95, 0.999)
 """Known models whose offsets are moved, and where to between the least and the largest that is left to them."""
+BESIDE = 0.05
+"""How much of a known model is in one that others are looked for from: the worst are where lengths change hands."""
 SHARES = (0.02, 0.2, 0.5, 0.8, 0.95)
 """How far refused models are moved towards the centre."""
 
@@ -349,10 +351,22 @@ class Prover(Rows):
             models = np.vstack([every.mean(axis=0), every])[: None if self.keeper.is_quick else 3]
             models = self.keeper.fitted(models)
             self._learn(models[self.keeper.kept(models)])
-        start = self.ties.outer(self.centre[None, :])[0]
-        for model in likely_models(self.blocks, start) if not len(self.known) else ():
-            found = self.keeper.fitted(model[None, :])
-            self._learn(found[self.keeper.kept(found)])
+        if not len(self.known):
+            self._try_likely(self.centre)
+
+    def _try_likely(self, model: FloatArray) -> None:
+        """Models near one of the unknowns whose own answers are the logged ones, and others between them and a known one."""
+        middle = self.known[:1] / np.abs(self.known[:1]).max(initial=1e-300)
+        start = self.ties.outer(model[None, :])[0]
+        start = start / max(np.abs(start).max(), 1e-300) + BESIDE * middle.sum(axis=0)
+        for likely in likely_models(self.blocks, start):
+            own = likely / np.abs(likely).max()
+            found = np.vstack([own, *((1 - share) * own + share * middle for share in (1e-3, *SHARES))])
+            found = self.keeper.fitted(found)
+            kept = self.keeper.kept(found)
+            self._learn(found[kept])
+            if kept.any():
+                return
 
     def _try_harder(self, stage: Stage, models: FloatArray) -> int:
         """Models that were refused: moved towards the middle; cuts where a length is too short for them. How many cuts."""
@@ -371,7 +385,9 @@ class Prover(Rows):
         """A model of the unknowns, and others between it and the middle."""
         middle = self.centre / max(float(np.abs(self.centre).max()), 1e-300)
         own = model / max(float(np.abs(model).max()), 1e-300)
-        self.admit(np.array([(1 - share) * own + share * middle for share in (0.0, 1e-6, 1e-3, *SHARES)]))
+        kept = self.admit(np.array([(1 - share) * own + share * middle for share in (0.0, 1e-6, 1e-3, *SHARES)]))
+        if not kept.any() and not self._is_for_proofs:
+            self._try_likely(model)
 
     # Points.
 
