@@ -200,16 +200,17 @@ def blocks_of(
         terms = declared if tolerance is None else replace(declared, tolerance=tolerance)
         if not terms.is_plain and terms.domain is None:
             sided = rows[sides[rows] != 0]
-            if len(sided) and terms.distance is None:
+            if not len(sided):
+                continue
+            if terms.distance is None:
                 return None
-            if len(sided):
-                at, own = numbers.setdefault(terms.distance, len(numbers)), sided
-                robust = Block(
-                    own, points[own], sides[own], terms, log.explanations[own], at, is_loose=terms.slack is None, ball=0
-                )
-                ball = numbers.setdefault(robust.reach, len(numbers))
-                blocks.append(replace(robust, ball=ball))
-                used[own] = True
+            at, own = numbers.setdefault(terms.distance, len(numbers)), sided
+            robust = Block(
+                own, points[own], sides[own], terms, log.explanations[own], at, is_loose=terms.slack is None, ball=0
+            )
+            ball = numbers.setdefault(robust.reach, len(numbers))
+            blocks.append(replace(robust, ball=ball))
+            used[own] = True
             continue
         for kind in _kinds(terms, rows, sides, exact):
             at = numbers.setdefault(terms.distance, len(numbers)) if kind.is_measured and terms.distance else -1

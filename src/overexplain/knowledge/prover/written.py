@@ -167,7 +167,8 @@ class _Writer:
         """Weights of single entries of a direction: one step with a large weight, and Hölder takes what is across it."""
         prover, facts = self.prover, self.prover.facts
         row = int(facts.origin[np.flatnonzero((facts.name == WAY) & (facts.number == number))[0]])
-        shape = exponent_and_weights(prover.norms[number], prover.p)
+        norm = prover.norms[number]
+        shape = None if isinstance(norm, Secret) else exponent_and_weights(norm, prover.p)
         assert shape is not None
         towards = self._towards(row)
         step = np.array([float(v) for v in towards]) * shape[1]
@@ -246,9 +247,8 @@ class _Writer:
                     continue
                 if number in self.prover.balls.rows:  # its least answer lies across, and the question does not
                     row = self.prover.balls.rows[number]
-                    worth = self._behind(row)
                     for across in (("plane", row, 1, None), ("side", row, 1, None)):
-                        _grow(weights, across, 2 * amount / worth)
+                        _grow(weights, across, 2 * amount / self._behind(row))
                     continue
                 if bound is None:
                     continue
