@@ -93,9 +93,8 @@ class Known:
             assumed = self.sides.assumed[0][0] if self.sides.assumed else None
             with suppress(Contradiction, np.linalg.LinAlgError, *BEYOND_FLOAT64):
                 answers = Labelled(self.answers, self.sides.filled)
-                prover = LogProver(blocks, answers, Finder(), assumed=assumed, level=self.robust)
-                self.prover = prover if prover.is_consistent else None
-        if self.prover is None:
+                self.prover = LogProver(blocks, answers, Finder(), assumed=assumed, level=self.robust)
+        if self.prover is None or not self.prover.is_consistent:
             self.settler()
 
     def _make_prover(self, blocks: Sequence[Block]) -> LogProver:
@@ -204,7 +203,7 @@ class Known:
         """True if a model that fits every answer is known."""
         if not self.has_facts:
             return True
-        if self.prover is not None:
+        if self.prover is not None and (self.prover.is_consistent or not self.is_robust):
             return self.prover.is_consistent
         return self.settler().centre is not None
 
@@ -220,7 +219,7 @@ class Known:
     @property
     def centre(self) -> Model | None:
         """A model that fits every answer, if one is known."""
-        if self.prover is not None:
+        if self.prover is not None and (self.prover.is_consistent or not self.is_robust):
             return self.prover.centre
         return self.settler().centre if self.has_facts else None
 

@@ -213,6 +213,8 @@ class Keeper:
 
     def kept(self, models: FloatArray) -> BoolArray:
         """For snapped models (a, b), a row each: True if it keeps every row of the log, for certain."""
+        if not len(models):
+            return np.zeros(0, dtype=bool)
         if not self.is_quick:
             some = [i < MOST and self.kept_exactly(self.exactly(model)) for i, model in enumerate(models)]
             return np.array(some, dtype=bool)

@@ -198,14 +198,20 @@ class LogProver:
                     self._by_less(self._weaker, X, codes, deadline)
                 else:
                     self._by_easing(X, codes, deadline)
+                if self._weaker is None and not self._is_left_to_cases:
                     self._by_program(self._measured, X, codes, deadline)
                     self._by_rationals(X, codes, deadline)
             for i in np.flatnonzero((codes == BOUNDARY) | (codes == OPEN)):
                 row = self._own_row(X[i])
                 codes[i] = codes[i] if row is None else self.answers[row].label or codes[i]
-            if self._is_mixed:
+            if self._is_mixed and not self._is_left_to_cases:
                 self._confirm(X, codes, deadline)
             return codes
+
+    @property
+    def _is_left_to_cases(self) -> bool:
+        """True for robust rows of which no model is known: what looks for one is the exact step's."""
+        return any(block.is_robust for block in self._blocks) and not len(self.known)
 
     @cached_property
     def _eased(self) -> Prover | None:

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from overexplain.geometry.arrays import BoolArray, FloatArray, IntArray
 from overexplain.knowledge.checker import Answer
 from overexplain.knowledge.enclosures import Evidence
-from overexplain.knowledge.facts import Secret, Steepest
+from overexplain.knowledge.facts import SOLVED_LENGTH, Secret, Steepest, length_error
 from overexplain.knowledge.prover.balls import Crossings
 from overexplain.knowledge.prover.batch import HELD
 from overexplain.knowledge.prover.blocks import Block
@@ -163,6 +163,11 @@ class Prover(Rows):
 
     # Models.
 
+    @cached_property
+    def _is_curved(self) -> bool:
+        """True if some length of a ball is its own: models near the linear facts need not keep it."""
+        return any(block.is_robust and block.ball != block.number for block in self.blocks)
+
     def _new_crossings(self) -> Crossings | None:
         """What makes models with s = ‖a‖*, if that is one length that answers say nothing linear about; else None."""
         curved = {block.ball: block for block in self.blocks if block.is_tight and block.ball != block.number}
@@ -171,6 +176,8 @@ class Prover(Rows):
             return None
         k, block = next(iter(known.items()))
         assert not isinstance(block.reach, Secret)
+        if length_error(block.reach, self.p) >= SOLVED_LENGTH:  # every length would take a linear program
+            return None
         at = len(self.ties.free) + 1
         return Crossings(block.reach, k, at + k, at + block.number, self.ties)
 
@@ -415,7 +422,7 @@ class Prover(Rows):
         if (codes == OPEN).any() and len(self.known):
             self._spread()
             self._by_known(asked, codes)
-        for i in np.flatnonzero(codes == OPEN)[: FEW_POINTS if self.crossings is None else 0]:
+        for i in np.flatnonzero(codes == OPEN)[: 0 if self._is_curved else FEW_POINTS]:
             if codes[i] == OPEN and not _is_late(deadline):
                 self._through(X[i])
                 self._by_known(asked, codes)
