@@ -163,6 +163,16 @@ class Block:
         )  # fmt: skip
 
 
+def touching(block: Block, k: int) -> Steepest:
+    """The k-th row, robust under its own distance, as a plain step to where its ball touches the plane: s = t, so that the ball
+    touches it along the step, but for what the tolerance leaves of the direction."""
+    step, radius = block.steepest(k), block.radius
+    share, units = radius / step.length, block.norm.units(block.points.shape[1])
+    size = float(units @ (np.abs(step.explanation) + share * np.abs(step.step)))
+    off = step.tolerance + radius * (1 - step.steepness / step.length) * (1 + 1e-9) + 64 * UNIT_ROUNDOFF * (size + radius)
+    return replace(step, explanation=step.explanation - share * step.step, tolerance=off)
+
+
 def no_rows(p: int) -> Block:
     """Labels of no rows at all."""
     none = np.zeros(0, dtype=np.int64)

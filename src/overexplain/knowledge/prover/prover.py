@@ -23,7 +23,7 @@ from overexplain.knowledge.enclosures import Evidence
 from overexplain.knowledge.facts import SOLVED_LENGTH, Secret, Steepest, length_error
 from overexplain.knowledge.prover.balls import Crossings
 from overexplain.knowledge.prover.batch import HELD
-from overexplain.knowledge.prover.blocks import Block
+from overexplain.knowledge.prover.blocks import Block, touching
 from overexplain.knowledge.prover.cone import NoInterior, gamma
 from overexplain.knowledge.prover.keeper import Keeper, Model
 from overexplain.knowledge.prover.lengths import usable
@@ -439,9 +439,9 @@ class Prover(Rows):
     def smooth_steps(self) -> list[Steepest]:
         """Steps of smooth distances, the sharpest first: each decides all but a thin band by itself."""
         found = [
-            block.steepest(k)
+            touching(block, int(k)) if block.is_robust else block.steepest(int(k))
             for block in self.blocks
-            if block.is_optimal and not block.is_robust and block.norm.is_smooth
+            if block.is_optimal and block.ball in (-1, block.number) and block.norm.is_smooth
             for k in np.argsort(block.tolerance / np.maximum(block.lengths[0], 1e-300))[:SMOOTH]
         ]
         found = [step for step in found if step.steepness > 0]
@@ -477,11 +477,13 @@ class Prover(Rows):
         if stage is None:
             return
         rooms = self._new_rooms(asked, stage, name)
-        attempts = ATTEMPTS if self.crossings is None else ROUNDS
-        for attempt in range(attempts):
-            payer = self.payer.payers[attempt % len(self.payer.payers)]
-            held, beta = self._attempt(asked, codes, todo, stage, rooms.room[todo], payer)
-            cuts = self._new_cuts
+        for attempt in range(ATTEMPTS):
+            payer, cuts = self.payer.payers[attempt % len(self.payer.payers)], 0
+            if self.crossings is None or attempt < ROUNDS:
+                held, beta = self._attempt(asked, codes, todo, stage, rooms.room[todo], payer)
+                cuts = self._new_cuts
+            else:  # other room, but no more cuts: `_by_optimum` knows better ones
+                held, beta, _ = self._searched(asked, codes, todo, stage, rooms.room[todo], payer)
             open_ = codes[todo] == OPEN
             todo, held, beta = todo[open_], held[open_], beta[open_]
             self._by_known(asked, codes)
@@ -489,7 +491,7 @@ class Prover(Rows):
             todo, held, beta = todo[open_], held[open_], beta[open_]
             if not len(todo) or _is_late(deadline):
                 return
-            if cuts and attempt < attempts - 2:
+            if cuts and attempt < ATTEMPTS - 2:
                 self._refit()
                 self._take_sides(asked)
                 stage = self._stage(name)
