@@ -25,6 +25,7 @@ from overexplain.knowledge.conflict import raise_by_cases, raise_conflict, raise
 from overexplain.knowledge.evidence import Finder, with_lengths
 from overexplain.knowledge.facts import LEVELS, Facts, Robust, no_facts, read_facts
 from overexplain.knowledge.prover.blocks import Block, blocks_of, no_rows
+from overexplain.knowledge.prover.cone import NoInterior
 from overexplain.knowledge.prover.contradictions import contradiction_of
 from overexplain.knowledge.prover.log_prover import Contradiction, LogProver
 from overexplain.knowledge.prover.rationals import OutOfTime
@@ -91,7 +92,7 @@ class Known:
                 self.prover = earlier.prover
                 return
             assumed = self.sides.assumed[0][0] if self.sides.assumed else None
-            with suppress(Contradiction, np.linalg.LinAlgError, *BEYOND_FLOAT64):
+            with suppress(Contradiction, NoInterior, np.linalg.LinAlgError, *BEYOND_FLOAT64):
                 answers = Labelled(self.answers, self.sides.filled)
                 self.prover = LogProver(blocks, answers, Finder(), assumed=assumed, level=self.robust)
         if self.prover is None or not self.prover.is_consistent:

@@ -40,7 +40,7 @@ def smooth_codes(fact: Steepest, X: FloatArray) -> NDArray[np.int8]:
     if is_euclidean(norm):
         sine = fact.tolerance / fact.steepness
         cosine = fact.steepness / fact.length
-        aside = np.sqrt(np.maximum(far - np.abs(along), 0.0) * (far + np.abs(along))) + off * far
+        aside = np.sqrt(np.maximum(far - np.abs(along), 0.0)) * np.sqrt(far + np.abs(along)) + off * far
         least = np.abs(along) * cosine - aside * sine - off * far - fact.tolerance
     else:
         bend = max(1 - fact.steepness / fact.length, 2.0**-52)
@@ -65,7 +65,7 @@ def steepest_weight(fact: Steepest, x: FloatArray) -> tuple[int, float]:
     sign = 1 if along > 0 else -1
     if is_euclidean(fact.norm):
         # In the plane of step and point: the κ at which the rest is at right angles to the edge of the cone.
-        aside = np.sqrt(max(far - abs(along), 0.0) * (far + abs(along)))
+        aside = np.sqrt(max(far - abs(along), 0.0)) * np.sqrt(far + abs(along))
         sine = max(fact.tolerance / fact.length, 2.0**-500)
         return sign, (abs(along) + aside / sine) / fact.length if aside else abs(along) / fact.length
     bend = max(1 - fact.steepness / fact.length, 2.0**-52)

@@ -169,7 +169,9 @@ def touching(block: Block, k: int) -> Steepest:
     step, radius = block.steepest(k), block.radius
     share, units = radius / step.length, block.norm.units(block.points.shape[1])
     size = float(units @ (np.abs(step.explanation) + share * np.abs(step.step)))
-    off = step.tolerance + radius * (1 - step.steepness / step.length) * (1 + 1e-9) + 64 * UNIT_ROUNDOFF * (size + radius)
+    off = (
+        step.tolerance + radius * (1 - step.steepness / step.length) * (1 + 1e-9) + 64 * UNIT_ROUNDOFF * (size + radius)
+    )
     return replace(step, explanation=step.explanation - share * step.step, tolerance=off)
 
 

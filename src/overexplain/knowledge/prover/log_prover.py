@@ -36,6 +36,8 @@ __all__ = ["Contradiction", "LogProver"]
 
 EASED_SLACK, EASED_TOLERANCE = 1e-6, 1e-8
 """Terms that are sharper than this (a tolerance as a share of its step) may leave less room than floats can see."""
+LARGEST = 1e300
+"""Entries of points beyond which nothing is claimed."""
 FEW = 64
 """Points for which a program is solved if the search leaves them open."""
 SHARP = 1e-9
@@ -204,6 +206,8 @@ class LogProver:
             for i in np.flatnonzero((codes == BOUNDARY) | (codes == OPEN)):
                 row = self._own_row(X[i])
                 codes[i] = codes[i] if row is None else self.answers[row].label or codes[i]
+            if self._measured is not None:  # sums with such numbers overflow: nothing could be written down about them
+                codes[~(np.abs(X) < LARGEST).all(axis=1)] = OPEN
             if self._is_mixed and not self._is_left_to_cases:
                 self._confirm(X, codes, deadline)
             return codes

@@ -46,6 +46,8 @@ class Optimum:
             return None
         cost = target @ self._lift
         size, total = float(np.abs(cost).max()) or 1.0, self._solver[1]
+        if not np.isfinite(size):
+            return None
         self._solver[0].update(q=np.pad(cost / size, (0, total - len(cost))))
         found = self._solver[0].solve()
         if "Infeasible" in str(found.status) or not max(found.r_prim, found.r_dual) < FEASIBLE:
@@ -83,6 +85,8 @@ class Optimum:
             if not a.any():
                 return None
             slope = np.asarray(self._norm.maximizer(a)) @ self._outer - self._s
+            if not np.isfinite(slope).all():
+                return None
             solved = linprog(
                 -slope,
                 A_ub=left,
