@@ -366,3 +366,55 @@ def test_ties_constants_of_the_search_decide_nothing(monkeypatch: pytest.MonkeyP
             assert np.array_equal(decide(LinearProver(facts), asked), right)
     monkeypatch.setattr(batch, "LIMIT", 2)
     assert np.array_equal(decide(LinearProver(facts), asked), right)
+
+
+@pytest.mark.parametrize("pair", ["l1/l2", "linf/l2", "l1/linf", "linf/l1", "l2/l1", "l1/l1"])
+def test_ties_facts_of_robust_rows_hold(pair: str) -> None:
+    """Theorem 17: every row of the prover holds for models that gave the answers, rounding included."""
+    from overexplain.knowledge.answers import answers_of
+    from overexplain.knowledge.evidence import Finder
+    from overexplain.knowledge.prover.blocks import blocks_of
+
+    rng = np.random.default_rng(3)
+    for case in range(12):
+        plane = ox.Hyperplane(rng.standard_normal(4), float(rng.normal()))
+        distance, ball = pair.split("/")
+        terms = ox.Mechanism(distance, robustness=ball, radius=[0.5, 0.1, 3.0][case % 3])
+        log, asked = ox.QueryLog(), rng.integers(-5, 6, (5, 4)).astype(float)
+        log.add_explanation(
+            asked, ox.ModelOracle(plane, terms).explain(asked), label=plane.labels(asked), mechanism=terms
+        )
+        prover = Prover(blocks_of(log, log.labels, None) or [], answers_of(log, None), Finder())
+        lengths = [float(norm.dual(np.asarray(plane.normal))) for norm in prover.norms]
+        model = np.concatenate([plane.normal, [plane.offset], lengths])
+        assert prover.keeper.kept(model[None, :5]).all()
+        left, size = prover.facts.left @ model, np.abs(prover.facts.left) @ np.abs(model)
+        owed = prover.facts.width * np.array([lengths[k] if k >= 0 else 0.0 for k in prover.facts.number])
+        assert (left[~prover.facts.equal] >= -1e-14 * size[~prover.facts.equal]).all()
+        assert (np.abs(left[prover.facts.equal]) <= (owed + 1e-14 * size)[prover.facts.equal]).all()
+        assert (prover.cuts @ model >= -1e-14 * (np.abs(prover.cuts) @ np.abs(model))).all()
+        for k, least in prover.balls.least.items():
+            inner = prover.ties.inner(np.eye(len(model)))
+            free = np.linalg.lstsq(inner, model, rcond=None)[0] if len(prover.ties.free) == 4 else None
+            if free is not None and prover.norms[k] != prover.norms[0]:
+                assert least @ free >= -1e-12 * np.abs(least) @ np.abs(free)
+
+
+@pytest.mark.parametrize("name", ["l1", "l2", "linf", "lp:3"])
+def test_ties_between_two_models_lies_one(name: str) -> None:
+    """Theorem 18: between more and less of s lies ‖a‖* itself, and what both ends break it breaks."""
+    from overexplain.knowledge.prover.balls import Crossings
+    from overexplain.knowledge.prover.facts import Ties
+
+    rng, norm = np.random.default_rng(5), ox.norm(name)
+    ties = Ties(4, [], 2)
+    crossings = Crossings(norm, 1, 6, 5, ties)
+    ends = [np.hstack([rng.standard_normal((40, 5)), np.ones((40, 1)), np.zeros((40, 1))]) for _ in range(2)]
+    for models, share in zip(ends, (rng.uniform(1, 3, 40), rng.uniform(0, 1, 40)), strict=True):
+        models[:, 6] = share * np.asarray(norm.dual(models[:, :4]))
+    found = crossings.between(*ends)
+    assert np.abs(crossings.excess(found)).max() < 1e-12 * np.abs(found).max()
+    claim = rng.standard_normal((20, 7))
+    both = (ends[0] @ claim.T < 0) & (ends[1] @ claim.T < 0)
+    assert both.any()
+    assert (found @ claim.T)[both].max() < 0

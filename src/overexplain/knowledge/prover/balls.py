@@ -91,9 +91,9 @@ class Balls:
         return self._context
 
     def needs_box(self, terms: Sequence[Term]) -> bool:
-        """True if some chord among the terms holds only in the box that steps make."""
-        wide = [chord_term(chord) for chord in self.shapes if not chord.box.why]
-        return any(term.fact == "chord" and replace(term, weight=ONE) not in wide for term in terms)
+        """True if some chord among the terms was meant in the box that steps make."""
+        narrow = [chord_term(chord) for chord in self.shapes if chord.box.why]
+        return any(term.fact == "chord" and replace(term, weight=ONE) in narrow for term in terms)
 
     def _nearest(self, blocks: Sequence[Block], chords: Sequence[Chord], k: int, p: int, size: int) -> list[Facts]:
         """Robust answers are no farther behind the plane than each by itself may be, by the best chord without slopes."""

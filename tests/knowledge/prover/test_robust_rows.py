@@ -1,0 +1,151 @@
+"""Robust rows in the prover: on tables of whole numbers, flags and groups as on Gaussian data, every verdict has its proof."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any
+
+import cvxpy as cp
+import numpy as np
+import pytest
+
+import overexplain as ox
+from overexplain.knowledge.prover import prover as search
+from overexplain.knowledge.prover.optimum import Optimum
+from prover_logs import column_values
+
+PAIRS = ["l1/l2", "linf/l2", "l1/linf", "linf/l1", "l1/l1", "l2/l1", "l2/l2", "l2/linf"]
+YES, NO, UNKNOWN, UNDECIDED = ox.Verdict.YES, ox.Verdict.NO, ox.Verdict.UNKNOWN, ox.Verdict.UNDECIDED
+
+
+def made(
+    pair: str, kind: str, answers: int, seed: int = 0, p: int = 6, **terms: Any
+) -> tuple[ox.QueryLog, np.ndarray, Any]:
+    """A log of robust answers of a service, points that were not asked, and its plane."""
+    rng = np.random.default_rng([seed, answers])
+    rows = column_values(rng, kind, 80, p)
+    normal = rng.standard_normal(p)
+    plane = ox.Hyperplane(normal, float(np.median(rows @ normal)) + 0.01)
+    distance, ball = pair.split("/")
+    mechanism = ox.Mechanism(distance, robustness=ball, radius=0.2)
+    log = ox.QueryLog()
+    asked, points = rows[:answers], rows[40:]
+    log.add_explanation(
+        asked,
+        ox.ModelOracle(plane, mechanism).explain(asked),
+        label=plane.labels(asked),
+        mechanism=ox.Mechanism(distance, robustness=ball, **{"radius": 0.2, **terms}),
+    )
+    return log, points, plane
+
+
+@pytest.mark.parametrize("kind", ["gauss", "grid", "flags", "onehot", "scaled"])
+@pytest.mark.parametrize("pair", PAIRS)
+def test_every_verdict_has_a_proof_by_the_prover(pair: str, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    for answers in (1, 4, 8):
+        log, points, plane = made(pair, kind, answers)
+        knowledge = ox.Knowledge(log, threads=1)
+        prover = knowledge._known.prover
+        assert prover is not None
+        codes = prover.codes(points)
+        sure = np.abs(codes) == 1
+        assert (codes[sure] == plane.labels(points)[sure]).all()
+        for i in np.flatnonzero(codes != UNDECIDED)[::5]:
+            proof = knowledge._known._by_prover(prover, points[i], ox.Verdict(int(codes[i])))
+            assert proof is not None, (answers, i, codes[i])
+            proof.verify(log)
+        if answers == 8 and pair != "l2/linf":
+            assert (codes != UNDECIDED).mean() > 0.9
+
+
+def on_the_relaxed_set(log: ox.QueryLog, x: np.ndarray, ball: str) -> tuple[float, float]:
+    """The least and the largest a·x − b over t = 1, s ≥ ‖a‖* and what answers under ℓ1 say with s ≤ √p or p: Clarabel's word."""
+    p, terms = log.dimension, log.mechanisms[0]
+    a, b, s = cp.Variable(p), cp.Variable(), cp.Variable()
+    held = [cp.norm(a, "inf") <= 1, cp.norm(a, 2 if ball == "l2" else 1) <= s, s <= (p**0.5 if ball == "l2" else p)]
+    for z, answer, y in zip(log.points, log.explanations, log.labels, strict=True):
+        w = answer - z
+        length = float(np.abs(w).sum())
+        held += [a @ answer - b == -float(y) * terms.radius * s, -float(y) * (a @ w) >= length * (1 - 1e-12)]
+        held += [float(y) * (a @ z - b) >= 0]
+    ends = []
+    for sign in (1, -1):
+        problem = cp.Problem(cp.Minimize(sign * (a @ x - b)), held)
+        problem.solve(solver=cp.CLARABEL)
+        ends.append(sign * float(problem.value))
+    return ends[0], ends[1]
+
+
+@pytest.mark.parametrize("kind", ["gauss", "onehot"])
+@pytest.mark.parametrize("ball", ["l2", "linf"])
+def test_what_a_cone_program_shows_is_certain_and_the_other_way_round(ball: str, kind: str) -> None:
+    log, points, _ = made(f"l1/{ball}", kind, 4, p=5)
+    codes = ox.Knowledge(log, threads=1)._known.prover.codes(points)
+    compared = 0
+    for x, code in zip(points[::3], codes[::3], strict=True):
+        low, high = on_the_relaxed_set(log, x, ball)
+        if min(abs(low), abs(high)) < 1e-6:
+            continue
+        compared += 1
+        if low > 0 or high < 0:
+            assert code == (YES if low > 0 else NO)
+        elif code in (YES, NO):
+            raise AssertionError(f"{x} is called certain, and the relaxed set reaches from {low} to {high}")
+    assert compared > 5
+
+
+def test_a_secret_radius_is_one_for_all_rows() -> None:
+    for kind in ("gauss", "onehot"):
+        log, points, plane = made("l1/l2", kind, 8, radius=None)
+        verdicts = ox.Knowledge(log, threads=1).certify(points)
+        sure = np.abs(verdicts.codes) == 1
+        assert sure.any()
+        assert (verdicts.codes[sure] == plane.labels(points)[sure]).all()
+        for i in range(0, len(points), 6):
+            if verdicts.codes[i] != UNDECIDED:
+                verdicts.proof(i).verify(log)
+
+
+def test_rows_of_both_kinds_and_two_radii_determine_the_length() -> None:
+    """Theorem 2 (i) of the notes on robust rows: two signed radii make s a linear form, and nothing stays open."""
+    log, points, plane = made("l1/l2", "onehot", 8, p=7)
+    plain = ox.Mechanism("l1")
+    x = points[:3]
+    log.add_explanation(x, ox.ModelOracle(plane, plain).explain(x), label=plane.labels(x), mechanism=plain)
+    verdicts = ox.Knowledge(log, threads=1).certify(points)
+    assert not (verdicts.codes == UNDECIDED).any()
+    assert verdicts.proof(5).verify(log) is None
+
+
+def test_solvers_that_lie_decide_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the cone program and the pushes say is advice: with nonsense in its place no verdict is false."""
+    log, points, plane = made("linf/l2", "gauss", 4)
+    rng = np.random.default_rng(0)
+
+    def least(self: Optimum, target: np.ndarray) -> Any:
+        v = rng.standard_normal(6)
+        return rng.standard_normal(len(target)), v
+
+    monkeypatch.setattr(Optimum, "least", least)
+    monkeypatch.setattr(Optimum, "outward", lambda self, start, *rest: rng.standard_normal(len(start)))
+    monkeypatch.setattr(search, "ROUNDS", 1)
+    found = ox.Knowledge(log, threads=1)._known.prover.codes(points)
+    monkeypatch.undo()
+    honest = ox.Knowledge(log, threads=1)._known.prover.codes(points)
+    clash = (found != honest) & (found != UNDECIDED) & (honest != UNDECIDED)
+    assert not clash.any()
+    sure = np.abs(found) == 1
+    assert (found[sure] == plane.labels(points)[sure]).all()
+
+
+def test_more_answers_never_know_less() -> None:
+    codes = []
+    for answers in (3, 5, 8):
+        log, _, _ = made("l1/l2", "onehot", 8, seed=4)
+        first = ox.QueryLog(mechanism=log.mechanisms[0])
+        first.add_explanation(log.points[:answers], log.explanations[:answers], label=log.labels[:answers])
+        points = column_values(np.random.default_rng(1), "onehot", 40, 6)
+        codes.append(ox.Knowledge(first, threads=1).certify(points).codes)
+    for before, after in pairwise(codes):
+        sure = np.abs(before) == 1
+        assert (after[sure] == before[sure]).all()
