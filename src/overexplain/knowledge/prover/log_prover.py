@@ -252,7 +252,7 @@ class LogProver:
     def _by_program(prover: Prover, X: FloatArray, codes: NDArray[np.int8], deadline: float | None) -> None:
         """One linear program for each point that the search leaves open; all if it sees no inside, or no model, else a few."""
         left = np.flatnonzero(codes == OPEN)
-        few = 0 if prover.crossings is not None else FEW
+        few = 0 if prover.strict is not None else FEW
         for i in left if prover.core is None or not len(prover.known) else left[:few]:
             if codes[i] != OPEN or (deadline is not None and time.monotonic() > deadline):
                 continue

@@ -20,8 +20,7 @@ from numpy.typing import NDArray
 from overexplain.geometry.arrays import BoolArray, FloatArray, IntArray
 from overexplain.knowledge.checker import Answer
 from overexplain.knowledge.enclosures import Evidence
-from overexplain.knowledge.facts import SOLVED_LENGTH, Secret, Steepest, length_error
-from overexplain.knowledge.prover.balls import Crossings
+from overexplain.knowledge.facts import Steepest
 from overexplain.knowledge.prover.batch import HELD
 from overexplain.knowledge.prover.blocks import Block, touching
 from overexplain.knowledge.prover.cone import NoInterior, gamma
@@ -29,16 +28,14 @@ from overexplain.knowledge.prover.keeper import Keeper, Model
 from overexplain.knowledge.prover.lengths import usable
 from overexplain.knowledge.prover.likely import likely_models
 from overexplain.knowledge.prover.linear import OPEN, LinearProver
-from overexplain.knowledge.prover.optimum import Optimum
 from overexplain.knowledge.prover.pinned import Pinned, pin
 from overexplain.knowledge.prover.reduction import BOUNDARY
 from overexplain.knowledge.prover.rows import Rows
 from overexplain.knowledge.prover.stage import Asked, Proof, Rooms, Stage
+from overexplain.knowledge.prover.strict import Strict, strict_of
 from overexplain.knowledge.smooth import smooth_codes
 
 UNKNOWN = 0
-WIDER = 1e-3
-"""The same where floats see no inside otherwise."""
 ATTEMPTS = 14
 FEW_FITTED = 4
 """Refused models that get another offset, where only rationals can tell."""
@@ -47,20 +44,8 @@ FEW_POINTS = 32
 KNOWN = 2048
 ROUNDS, GROUP = 4, 16
 """Rounds of cuts before the optima of robust claims are asked for, and so many at a time."""
-STARTS = 4
-"""Models from which others with less of s are looked for."""
-ROOM = 1e-5
-"""How far, as a share of what the optimum breaks a claim by, models with less of s break it, too."""
-NEARER = 1e-3
-"""How far models from the edge are moved to the middle, as a share of what would keep the claim."""
-LOOSE = 64
-"""Models with less of s than ‖a‖* that one search may add."""
 VOLLEYS, VOLLEY = 3, 256
 """Rays that are sent against claims."""
-PULLS, RAYS = 8, 256
-"""Cuts that bring the middle to where there is more of s than ‖a‖*, and rays that are sent from there."""
-INSIDE = 1 - 1e-6
-"""How far rays go, as a share of the way to the first row."""
 SMOOTH = 16
 """Steps of smooth distances that are tried in closed form, the sharpest first."""
 SPREAD, PLACES = 64, (1e-3, 0.05, 0.95, 0.999)
@@ -93,56 +78,20 @@ class Prover(Rows):
         self._tries_centre = hint is None or self.keeper.is_quick  # else rationals would: too slow for a hint
         if hint is not None and self.keeper.is_quick:
             self._learn(hint[self.keeper.kept(hint)])
-        self.crossings: Crossings | None = None
-        self._fit()
+        self.strict: Strict | None = None
+        self.fit()
+        if self._tries_centre and self.core is not None:
+            self.admit(self.core.centre[None, :])
         if not is_for_proofs:
-            self.crossings = self._new_crossings()
-            self._shoot()
+            self.strict = strict_of(self, blocks)
+        if self.strict is not None:
+            self.strict.pull()
+            self._keep(self.strict.at_first())
+            if not len(self.known):
+                self._keep(self.strict.pushed())
         if not len(self.known) and not is_for_proofs:
             self._try_steps()
         self._first_known = self.known
-
-    # Reading the facts.
-
-    def _fit(self) -> None:
-        self.read_rows()
-        thin, null, n = self._sharp, self.null, len(self._equalities)
-        wide = np.flatnonzero(~thin)
-        cut = self.base + 2 * n + np.arange(len(self.cuts))
-        plain = np.concatenate([np.arange(self.base), self.base + wide, self.base + n + wide, cut]).astype(np.int64)
-        missed = self.missed(np.flatnonzero(thin), null)
-        force = np.concatenate([self.base + missed, self.base + n + missed]).astype(np.int64)
-        self.slab: Stage | None = None
-        self.loose: Stage | None = None
-        self.core = self._core(plain, force, null)
-        if self._tries_centre and self.core is not None:
-            self.admit(self.core.centre[None, :])
-
-    @property
-    def centre(self) -> FloatArray:
-        """A model of the unknowns in the middle of the rows; 0 if floats see none."""
-        return np.zeros(self.rows.shape[1]) if self.core is None else self.core.centre
-
-    def _core(self, plain: IntArray, force: IntArray, null: FloatArray) -> Stage | None:
-        """What is left of the unknowns by the thin equalities; in slab coordinates if floats see no inside otherwise."""
-        B = self.scale[:, None] * null
-        for forced in (force, force[:0]) if len(force) else (force,):
-            try:
-                if null.shape[1]:
-                    which = np.append(plain, forced).astype(np.int64)
-                    return Stage(self.rows, which, B, self.scale, drop=1e-6, force=forced, core=null.shape[1])
-            except NoInterior:
-                continue
-        try:
-            return self._in_slabs(*self.split(np.flatnonzero(self.thin(WIDER))))
-        except NoInterior:
-            return None
-
-    def _in_slabs(self, used: IntArray, null: FloatArray, back: FloatArray) -> Stage:
-        width = self.facts.width[self._equalities[used]]
-        B = np.hstack([self.scale[:, None] * null, back * width])
-        which = np.arange(len(self.rows))
-        return Stage(self.rows, which, B, self.scale, drop=0.0, force=which[:0], core=null.shape[1])
 
     def pristine(self) -> Prover:
         """A copy without the models and sets of rows that points taught; cuts stay."""
@@ -156,9 +105,8 @@ class Prover(Rows):
         twin.__dict__.update(self.__dict__)
         twin.core = None if self.core is None else self.core.fork()
         twin.slab = None if self.slab is None else self.slab.fork()
-        twin.loose = None if self.loose is None else self.loose.fork()
         twin.linear = None if self.linear is None else self.linear.fork()
-        twin.crossings = None if self.crossings is None else self.crossings.fork()
+        twin.strict = None if self.strict is None else self.strict.fork(twin)
         return twin
 
     # Models.
@@ -168,145 +116,10 @@ class Prover(Rows):
         """True if some length of a ball is its own: models near the linear facts need not keep it."""
         return any(block.is_robust and block.ball != block.number for block in self.blocks)
 
-    def _new_crossings(self) -> Crossings | None:
-        """What makes models with s = ‖a‖*, if that is one length that answers say nothing linear about; else None."""
-        curved = {block.ball: block for block in self.blocks if block.is_tight and block.ball != block.number}
-        known = {k: block for k, block in curved.items() if not isinstance(block.reach, Secret)}
-        if len(known) != 1 or self.core is None:
-            return None
-        k, block = next(iter(known.items()))
-        assert not isinstance(block.reach, Secret)
-        if length_error(block.reach, self.p) >= SOLVED_LENGTH:  # every length would take a linear program
-            return None
-        at = len(self.ties.free) + 1
-        return Crossings(block.reach, k, at + k, at + block.number, self.ties)
-
-    def _shoot(self) -> None:
-        """The first models with s = ‖a‖*: where rays from the middle, in which there is more of s, cross it."""
-        if self.crossings is None:
-            return
-        for _ in range(PULLS):
-            if (
-                self.core is None
-                or self.crossings.excess(self.centre[None, :])[0] > 0
-                or not self.cut(self.centre[None, :])
-            ):
-                break
-            self._refit()
-        if self.core is not None:
-            self._send(np.random.default_rng(0).standard_normal((RAYS, self.core.cone.rank)))
-        if self.core is not None and not len(self.known):
-            optimum = self._optimum()
-            ends = (optimum.outward(start) for start in self.crossings.more[-STARTS:])
-            beyond = next((model for model in ends if model is not None), None)
-            if beyond is not None:
-                self._keep(self.crossings.near(self._inwards(beyond[None, :], np.zeros(len(beyond)))))
-
-    def _send(self, rays: FloatArray) -> None:
-        """Models where rays from the middle, in the round coordinates of the core, cross s = ‖a‖*."""
-        assert self.core is not None
-        assert self.crossings is not None
-        cone, lift = self.core.cone, self.core.lift
-        rays = rays / np.maximum(np.linalg.norm(rays, axis=1, keepdims=True), 1e-300)
-        A = cone.A[~self._is_of_ball(self.core.rows)]
-        towards = -(rays @ A.T) / (A @ cone.z0)
-        ends = (cone.z0 + INSIDE / np.maximum(towards.max(axis=1), INSIDE)[:, None] * rays) @ lift.T
-        _, less = self.crossings.learn(ends)
-        middle, _ = self.crossings.learn(self.centre[None, :])
-        if len(middle) and len(less):
-            self._keep(self.crossings.between(np.repeat(middle, len(less), axis=0), less))
-
-    def _aim(self, asked: Asked, codes: NDArray[np.int8]) -> None:
-        """Send rays against the claims that are open."""
-        for _ in range(VOLLEYS):
-            left = np.flatnonzero(codes == OPEN)[:VOLLEY]
-            if self.crossings is None or self.core is None or not len(left):
-                return
-            self._send(-(asked.inner[left] * asked.sign[left, None]) @ self.core.lift)
-            self._by_known(asked, codes)
-
-    def _by_optimum(self, asked: Asked, codes: NDArray[np.int8], deadline: float | None) -> None:
-        """Claims that rounds of cuts leave open, some at a time: where each is least, and what that teaches about the others."""
-        tried = np.zeros(len(codes), dtype=bool)
-        while self.crossings is not None and self.core is not None and not _is_late(deadline):
-            left = np.flatnonzero((codes == OPEN) & ~tried)[:GROUP]
-            if not len(left):
-                return
-            tried[left] = True
-            crossings, optimum = self.crossings, self._optimum()
-            ends, touched = [], []
-            for i in left:
-                target = asked.inner[i] * asked.sign[i]
-                found = optimum.least(target)
-                if found is None:
-                    continue
-                ends.append(found[0])
-                touched += [] if found[1] is None else [found[1]]
-                if target @ found[0] < 0:
-                    starts = [found[0], *crossings.nearest(target)]
-                    least = -ROOM * float(target @ found[0])
-                    outer = (optimum.outward(start, target, least) for start in starts)
-                    beyond = next((model for model in outer if model is not None), None)
-                    against = np.array([found[0]] if beyond is None else [found[0], beyond])
-                    crossings.learn(self._inwards(against, target))
-            if not ends:
-                continue
-            cone, lift = self.core.cone, self.core.lift
-            self._send(
-                np.linalg.lstsq(lift, np.array(ends).T, rcond=None)[0].T - cone.z0 / (lift[crossings.unit] @ cone.z0)
-            )
-            self._keep(crossings.against(asked.inner[left] * asked.sign[left, None]))
-            self._by_known(asked, codes)
-            if self.touch(crossings.number, np.array(touched)) if touched else self.cut(np.array(ends)):
-                self._refit()
-                self._take_sides(asked)
-            todo = np.flatnonzero(codes == OPEN)
-            if len(todo) and self.core is not None:
-                rooms = self._new_rooms(asked, self.core, "core")
-                for _ in range(ROUNDS):
-                    held, beta, _ = self._searched(
-                        asked, codes, todo, self.core, rooms.room[todo], self.payer.payers[0]
-                    )
-                    open_ = codes[todo] == OPEN
-                    todo = rooms.narrow(todo[open_], held[open_], beta[open_])
-                    if not len(todo):
-                        break
-
-    def _optimum(self) -> Optimum:
-        assert self.core is not None
-        assert self.crossings is not None
-        crossings, is_cut = self.crossings, self._is_of_ball(self.core.rows)
-        return Optimum(self.core, is_cut, crossings.norm, self.ties, crossings.column, crossings.unit)
-
-    def _inwards(self, models: FloatArray, target: FloatArray) -> FloatArray:
-        """Models that break a claim, a little nearer to the middle: solvers leave them on the edge, or just behind it."""
-        assert self.crossings is not None
-        middle = self.centre / self.centre[self.crossings.unit]
-        broken = np.maximum(-(models @ target), 0.0)
-        share = NEARER * (broken + 1e-300) / (broken + abs(float(middle @ target)) + 1e-300)
-        return np.asarray(models + share[:, None] * (middle - models))
-
-    def _is_of_ball(self, rows: IntArray) -> BoolArray:
-        """True for the rows that only say that s ≥ ‖a‖*."""
-        assert self.crossings is not None
-        return np.asarray((self.of_row[rows] < 0) & (self.rows[rows, self.crossings.column] != 0))
-
-    def _loosely(self, targets: FloatArray) -> None:
-        """Models that may have less of s than ‖a‖*, against claims."""
-        if self.crossings is None or self.core is None or not len(targets):
-            return
-        if self.loose is None:
-            which = self.core.rows[~self._is_of_ball(self.core.rows)]
-            try:
-                self.loose = Stage(
-                    self.rows, which, self.core.B, self.scale, drop=1e-6, force=which[:0], core=self.core.B.shape[1]
-                )
-            except NoInterior:
-                return
-        self._keep(self.crossings.near(self.loose.search(targets)[3][:LOOSE]))
-
     def _keep(self, models: FloatArray) -> None:
         """Those of the models of the unknowns that the Keeper admits become known."""
+        if not len(models):
+            return
         found = self.keeper.snap(models)
         kept = self.keeper.kept(found)
         if not kept.all():
@@ -327,8 +140,8 @@ class Prover(Rows):
             also = self.keeper.kept(fitted)
             self._learn(fitted[also])
             kept[refused[also]] = True
-        if self.crossings is not None and not kept.all():
-            self._keep(self.crossings.near(models[~kept]))
+        if self.strict is not None and not kept.all():
+            self._keep(self.strict.crossings.near(models[~kept]))
         return kept
 
     def _learn(self, models: FloatArray) -> None:
@@ -417,7 +230,7 @@ class Prover(Rows):
             said = self.linear.look(X[left])
             sure = (np.abs(said) == 1) | (said == BOUNDARY)
             codes[left[sure]] = said[sure]
-        if (codes == OPEN).any() and len(self.used) and self.crossings is None:
+        if (codes == OPEN).any() and len(self.used) and self.strict is None:
             self._rooms(asked, codes, "slab", deadline)
         if (codes == OPEN).any() and len(self.known):
             self._spread()
@@ -473,13 +286,13 @@ class Prover(Rows):
         todo = np.flatnonzero(codes == OPEN)
         if not len(todo):
             return
-        stage = self._stage(name)
+        stage = self.stage(name)
         if stage is None:
             return
         rooms = self._new_rooms(asked, stage, name)
         for attempt in range(ATTEMPTS):
             payer, cuts = self.payer.payers[attempt % len(self.payer.payers)], 0
-            if self.crossings is None or attempt < ROUNDS:
+            if self.strict is None or attempt < ROUNDS:
                 held, beta = self._attempt(asked, codes, todo, stage, rooms.room[todo], payer)
                 cuts = self._new_cuts
             else:  # other room, but no more cuts: `_by_optimum` knows better ones
@@ -494,7 +307,7 @@ class Prover(Rows):
             if cuts and attempt < ATTEMPTS - 2:
                 self._refit()
                 self._take_sides(asked)
-                stage = self._stage(name)
+                stage = self.stage(name)
                 if stage is None:
                     return
                 rooms = self._new_rooms(asked, stage, name)
@@ -503,10 +316,52 @@ class Prover(Rows):
                 if not len(todo):
                     return
 
+    def _aim(self, asked: Asked, codes: NDArray[np.int8]) -> None:
+        """Send rays against the claims that are open."""
+        for _ in range(VOLLEYS):
+            left = np.flatnonzero(codes == OPEN)[:VOLLEY]
+            if self.strict is None or self.core is None or not len(left):
+                return
+            self._keep(self.strict.sent(-(asked.inner[left] * asked.sign[left, None]) @ self.core.lift))
+            self._by_known(asked, codes)
+
+    def _by_optimum(self, asked: Asked, codes: NDArray[np.int8], deadline: float | None) -> None:
+        """Claims that rounds of cuts leave open, some at a time: where each is least, and what that teaches about the others."""
+        tried = np.zeros(len(codes), dtype=bool)
+        while self.strict is not None and self.core is not None and not _is_late(deadline):
+            left = np.flatnonzero((codes == OPEN) & ~tried)[:GROUP]
+            if not len(left):
+                return
+            tried[left] = True
+            models, has_cut = self.strict.by_optima(asked.inner[left] * asked.sign[left, None])
+            self._keep(models)
+            self._by_known(asked, codes)
+            if has_cut:
+                self._refit()
+                self._take_sides(asked)
+            self._search_again(asked, codes, self.core)
+
+    def _search_again(self, asked: Asked, codes: NDArray[np.int8], core: Stage) -> None:
+        """One more search for what is open, without further cuts."""
+        todo = np.flatnonzero(codes == OPEN)
+        rooms = self._new_rooms(asked, core, "core")
+        for _ in range(ROUNDS):
+            if not len(todo):
+                return
+            held, beta, _ = self._searched(asked, codes, todo, core, rooms.room[todo], self.payer.payers[0])
+            open_ = codes[todo] == OPEN
+            todo = rooms.narrow(todo[open_], held[open_], beta[open_])
+
+    def _refit(self) -> None:
+        """With the new cuts, unless floats cannot see the inside any more."""
+        self.refit()
+        if self._tries_centre and self.core is not None:
+            self.admit(self.core.centre[None, :])
+
     def _take_sides(self, asked: Asked) -> None:
         """Ask for the sides of a model that is known, else for those of the middle of the rows, which need not be one."""
         asked.side_with(self.centre)
-        if self.crossings is not None and len(self.known):
+        if self.strict is not None and len(self.known):
             asked.sign = np.where(asked.queries @ self.known[0] >= 0, 1.0, -1.0)
 
     def _new_rooms(self, asked: Asked, stage: Stage, name: str) -> Rooms:
@@ -526,11 +381,11 @@ class Prover(Rows):
             kept = self.admit(models)
             if not kept.all():
                 self._new_cuts = self._try_harder(stage, models[~kept])
-        if self.crossings is not None:
+        if self.strict is not None:
             left = todo[codes[todo] == OPEN]
-            left = asked.inner[left] * asked.sign[left, None]
-            self._loosely(left)
-            self._keep(self.crossings.against(left))
+            claims = asked.inner[left] * asked.sign[left, None]
+            self._keep(self.strict.loosely(claims))
+            self._keep(self.strict.crossings.against(claims))
         return held, beta
 
     def _searched(
@@ -551,25 +406,12 @@ class Prover(Rows):
             codes[todo[sure]] = sign[sure]
         return held, beta, models
 
-    def _refit(self) -> None:
-        """With the new cuts, unless floats cannot see the inside any more."""
-        before = self.__dict__.copy()
-        try:
-            self.__dict__.pop("pinned", None)
-            self._fit()
-            if self.core is None:
-                raise NoInterior
-        except NoInterior:
-            cuts = before["cuts"][: len(before["rows"]) - before["base"] - 2 * len(before["_equalities"])]
-            self.__dict__.clear()
-            self.__dict__.update(before, cuts=cuts)
-
-    def _stage(self, name: str) -> Stage | None:
+    def stage(self, name: str) -> Stage | None:
         if name == "core" or self.core is None:
             return self.core
         if self.slab is None:
             try:
-                self.slab = self._in_slabs(self.used, self.null, self.back)
+                self.slab = self.in_slabs(self.used, self.null, self.back)
                 self.admit(self.slab.centre[None, :])
             except NoInterior:
                 self.slab = self.core
@@ -608,7 +450,7 @@ class Prover(Rows):
         """Weights that prove a certain verdict; None if the search does not find them again."""
         asked = Asked(x[None, :], self.ties, self.centre)
         for name in ("core", "slab") if len(self.used) else ("core",):
-            stage = self._stage(name)
+            stage = self.stage(name)
             if stage is None:
                 return None
             rooms = self._new_rooms(asked, stage, name)

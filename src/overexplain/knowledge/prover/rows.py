@@ -14,9 +14,12 @@ from overexplain.knowledge.prover.blocks import Block
 from overexplain.knowledge.prover.cone import NoInterior
 from overexplain.knowledge.prover.facts import ENTRY, WAY, Facts, read
 from overexplain.knowledge.prover.lengths import Equalities, Length, Payer, Reach, Source
+from overexplain.knowledge.prover.stage import Stage
 
 THIN = 1e-7
 """A slab thinner than this share of what its row can be is taken as an equality by the search."""
+WIDER = 1e-3
+"""The same where floats see no inside otherwise."""
 RANK = 1e-7
 """Equalities that differ by less than this are one."""
 
@@ -140,3 +143,57 @@ class Rows:
     def _whole(self, models: FloatArray) -> FloatArray:
         """Models of the unknowns as (a, b, t …)."""
         return np.hstack([self.ties.outer(models), models[:, len(self.ties.free) + 1 :]])
+
+    # Where they are searched.
+
+    def fit(self) -> None:
+        """Read the rows, and make what is left of the unknowns round."""
+        self.read_rows()
+        thin, null, n = self._sharp, self.null, len(self._equalities)
+        wide = np.flatnonzero(~thin)
+        cut = self.base + 2 * n + np.arange(len(self.cuts))
+        plain = np.concatenate([np.arange(self.base), self.base + wide, self.base + n + wide, cut]).astype(np.int64)
+        missed = self.missed(np.flatnonzero(thin), null)
+        force = np.concatenate([self.base + missed, self.base + n + missed]).astype(np.int64)
+        self.slab: Stage | None = None
+        self.core = self._core(plain, force, null)
+
+    @property
+    def centre(self) -> FloatArray:
+        """A model of the unknowns in the middle of the rows; 0 if floats see none."""
+        return np.zeros(self.rows.shape[1]) if self.core is None else self.core.centre
+
+    def _core(self, plain: IntArray, force: IntArray, null: FloatArray) -> Stage | None:
+        """What is left of the unknowns by the thin equalities; in slab coordinates if floats see no inside otherwise."""
+        B = self.scale[:, None] * null
+        for forced in (force, force[:0]) if len(force) else (force,):
+            try:
+                if null.shape[1]:
+                    which = np.append(plain, forced).astype(np.int64)
+                    return Stage(self.rows, which, B, self.scale, drop=1e-6, force=forced, core=null.shape[1])
+            except NoInterior:
+                continue
+        try:
+            return self.in_slabs(*self.split(np.flatnonzero(self.thin(WIDER))))
+        except NoInterior:
+            return None
+
+    def in_slabs(self, used: IntArray, null: FloatArray, back: FloatArray) -> Stage:
+        """All rows in slab coordinates."""
+        width = self.facts.width[self._equalities[used]]
+        B = np.hstack([self.scale[:, None] * null, back * width])
+        which = np.arange(len(self.rows))
+        return Stage(self.rows, which, B, self.scale, drop=0.0, force=which[:0], core=null.shape[1])
+
+    def refit(self) -> None:
+        """With the new cuts, unless floats cannot see the inside any more."""
+        before = self.__dict__.copy()
+        try:
+            self.__dict__.pop("pinned", None)
+            self.fit()
+            if self.core is None:
+                raise NoInterior
+        except NoInterior:
+            cuts = before["cuts"][: len(before["rows"]) - before["base"] - 2 * len(before["_equalities"])]
+            self.__dict__.clear()
+            self.__dict__.update(before, cuts=cuts)
