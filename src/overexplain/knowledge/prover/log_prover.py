@@ -18,6 +18,7 @@ from overexplain.geometry.hyperplane import NO, YES
 from overexplain.knowledge.checker import Answer, Term
 from overexplain.knowledge.enclosures import Evidence
 from overexplain.knowledge.prover.blocks import Block
+from overexplain.knowledge.prover.facts import FLIPS
 from overexplain.knowledge.prover.cone import NoInterior
 from overexplain.knowledge.prover.linear import OPEN, LinearProver
 from overexplain.knowledge.prover.models import MIXED, Models, mixed
@@ -80,7 +81,7 @@ class LogProver:
         constants = all(block.is_confined for block in blocks)
         self._linear: LinearProver | None = None
         is_measured = any(block.is_measured for block in blocks)
-        if not is_measured or any(not block.is_measured or block.has_bare_sides for block in blocks):
+        if not is_measured or any(_says_more(block) for block in blocks):
             self._read_linear(swapped, constants)
         if is_measured:
             try:
@@ -119,7 +120,7 @@ class LogProver:
         found: list[Model] = []
         if self._measured is not None:
             found += [self._measured.keeper.exactly(model) for model in self._measured.known[:4]]
-        found += [] if self._linear is None else [self._linear.centre]
+        found += [] if self._linear is None else [self._linear.centre, *self._beside(self._linear.centre)]
         found += [case.centre for case in self._cases or () if case.centre is not None]
         return next((model for model in found if any(model[0]) and self._pool.admits(model)), None)
 
@@ -268,7 +269,11 @@ class LogProver:
         for case in self._cases or ():
             assert case.centre is not None
             yield [case.centre]
-            yield next((found.models for found in case.settle(x, None, deadline) if found.models is not None), ())
+            if case.codes(x[None, :], deadline)[0] == UNKNOWN:
+                yield from (found.models for found in case.settle(x, UNKNOWN, deadline) if found.models is not None)
+        shown = None if self._measured is None else self._measured.models(x)
+        if shown is not None:
+            yield shown
         if self._linear is None:
             return
         try:
@@ -279,6 +284,7 @@ class LogProver:
             yield found.models
             if self.centre is not None:
                 yield [mixed(model, self.centre, share) for model in found.models for share in MIXED]
+            yield from (list(self._beside(model)) for model in found.models)
 
     @np.errstate(all="ignore")
     def settle(self, x: FloatArray, code: int | None, deadline: float | None = None) -> Iterator[Settlement]:
@@ -320,6 +326,21 @@ class LogProver:
         elif code == BOUNDARY:
             yield from self._of_linear(settle(self.linear, x, deadline))
 
+    @cached_property
+    def _nearest(self) -> LinearProver | None:
+        """The prover of models on whose planes all answers with slack lie: no answer is nearer than these."""
+        said = self._said
+        slack = [row for block in self._blocks if block.slack and not block.is_loose for row in block.rows.tolist()]
+        across = np.flatnonzero((said.name == FLIPS) & np.isin(said.origin, slack))
+        found = self.linear.by_weak(across) if len(across) else None
+        return found if isinstance(found, LinearProver) else None
+
+    def _beside(self, model: Model) -> Iterator[Model]:
+        """Models between one whose planes the answers with slack lie on and another one."""
+        if self._nearest is not None:
+            yield self._nearest.centre
+            yield from (mixed(self._nearest.centre, model, share) for share in MIXED)
+
     def _own_row(self, x: FloatArray) -> int | None:
         """The row that labels the point itself: it keeps its label, on the plane, too, unless that is a matter of naming."""
         row = self._own_rows.get((x + 0.0).tobytes())
@@ -327,12 +348,13 @@ class LogProver:
 
     @cached_property
     def _own_rows(self) -> dict[bytes, int]:
-        return {
-            (x + 0.0).tobytes(): int(row)
-            for block in self._blocks
-            for x, row, side in zip(block.points, block.rows, block.sides, strict=True)
-            if side
-        }
+        found: dict[bytes, int] = {}
+        for block in self._blocks:
+            for x, row, side in zip(block.points, block.rows, block.sides, strict=True):
+                key = (x + 0.0).tobytes()
+                if side and (key not in found or row == self._assumed):
+                    found[key] = int(row)
+        return found
 
     def _certain(self, prover: Prover, x: FloatArray, code: int) -> Iterator[Settlement]:
         for step in prover.smooth_steps:
@@ -356,6 +378,11 @@ class LogProver:
         else:
             terms = self._said.terms(found.weights or {}, found.both)
             yield Settlement(found.code, tuple(terms), tuple(self._said.terms(found.reverse or {})))
+
+
+def _says_more(block: Block) -> bool:
+    """True if some of what the rows say has no length in it: labels, and where answers without tolerance lie."""
+    return not block.is_measured or block.has_bare_sides or not block.tolerance.any()
 
 
 def eased(block: Block, is_blind: bool) -> Block:
