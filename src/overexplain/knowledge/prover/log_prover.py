@@ -18,8 +18,8 @@ from overexplain.geometry.hyperplane import NO, YES
 from overexplain.knowledge.checker import Answer, Term
 from overexplain.knowledge.enclosures import Evidence
 from overexplain.knowledge.prover.blocks import Block
-from overexplain.knowledge.prover.facts import FLIPS
 from overexplain.knowledge.prover.cone import NoInterior
+from overexplain.knowledge.prover.facts import FLIPS
 from overexplain.knowledge.prover.linear import OPEN, LinearProver
 from overexplain.knowledge.prover.models import MIXED, Models, mixed
 from overexplain.knowledge.prover.one_point import Evidence as Settling
