@@ -27,7 +27,7 @@ from overexplain.knowledge.prover.one_point import decide, settle
 from overexplain.knowledge.prover.program import by_program
 from overexplain.knowledge.prover.prover import UNKNOWN, Prover
 from overexplain.knowledge.prover.rationals import OutOfTime
-from overexplain.knowledge.prover.reduction import BOUNDARY, Contradiction, Model
+from overexplain.knowledge.prover.reduction import BOUNDARY, Contradiction, LinearFacts, Model
 from overexplain.knowledge.prover.statements import read_statements
 from overexplain.knowledge.prover.written import by_one_step, terms_of
 from overexplain.log.extremes import BEYOND_FLOAT64
@@ -120,7 +120,8 @@ class LogProver:
         found: list[Model] = []
         if self._measured is not None:
             found += [self._measured.keeper.exactly(model) for model in self._measured.known[:4]]
-        found += [] if self._linear is None else [self._linear.centre, *self._beside(self._linear.centre)]
+        for linear in (self._linear, self._narrowed):
+            found += [] if linear is None else [linear.centre, *self._beside(linear.centre)]
         found += [case.centre for case in self._cases or () if case.centre is not None]
         return next((model for model in found if any(model[0]) and self._pool.admits(model)), None)
 
@@ -274,17 +275,18 @@ class LogProver:
         shown = None if self._measured is None else self._measured.models(x)
         if shown is not None:
             yield shown
-        if self._linear is None:
-            return
-        try:
-            found = settle(self._linear, x, deadline)
-        except OutOfTime:
-            return
-        if found.models is not None:
-            yield found.models
-            if self.centre is not None:
-                yield [mixed(model, self.centre, share) for model in found.models for share in MIXED]
-            yield from (list(self._beside(model)) for model in found.models)
+        for linear in (self._linear, self._narrowed):
+            if linear is None:
+                continue
+            try:
+                found = settle(linear, x, deadline)
+            except OutOfTime:
+                return
+            if found.models is not None:
+                yield found.models
+                if self.centre is not None:
+                    yield [mixed(model, self.centre, share) for model in found.models for share in MIXED]
+                yield from (list(self._beside(model)) for model in found.models)
 
     @np.errstate(all="ignore")
     def settle(self, x: FloatArray, code: int | None, deadline: float | None = None) -> Iterator[Settlement]:
@@ -325,6 +327,28 @@ class LogProver:
                     yield Settlement(UNKNOWN, models=models)
         elif code == BOUNDARY:
             yield from self._of_linear(settle(self.linear, x, deadline))
+
+    @cached_property
+    def _narrowed(self) -> LinearProver | None:
+        """The prover of models for which answers with slack of an unknown distance are near enough, too, if there are any.
+
+        −y·(a·x' − b) ≤ ε·y·(a·x − b): some norm has x' within 1 + ε of the distance to the plane. No fact of the checker says so.
+        """
+        blocks = [block for block in self._blocks if block.is_off_plane and not block.is_listed]
+        rows = [self.answers[row] for block in blocks for row in block.rows.tolist()]
+        if not rows:
+            return None
+        facts, none = self._said.facts, np.zeros(len(rows), dtype=bool)
+        try:
+            return LinearProver(
+                LinearFacts(
+                    facts.points, facts.sides, np.append(facts.strict, none), np.append(facts.equal, none),
+                    [*facts.forms, *map(_near_enough, rows)],
+                    swapped=facts.swapped, constants=facts.constants, coding=facts.coding,
+                )
+            )  # fmt: skip
+        except Contradiction:
+            return None
 
     @cached_property
     def _nearest(self) -> LinearProver | None:
@@ -378,6 +402,17 @@ class LogProver:
         else:
             terms = self._said.terms(found.weights or {}, found.both)
             yield Settlement(found.code, tuple(terms), tuple(self._said.terms(found.reverse or {})))
+
+
+def _near_enough(answer: Answer) -> list[Fraction]:
+    """ε·y·(a·x − b) + y·(a·x' − b) as a form over (a, b)."""
+    assert answer.label is not None
+    assert answer.slack is not None
+    assert answer.explanation is not None
+    y, slack = answer.label, answer.slack
+    return [
+        *(y * (slack * v + w) for v, w in zip(answer.point, answer.explanation, strict=True)), -y * (1 + slack)
+    ]  # fmt: skip
 
 
 def _says_more(block: Block) -> bool:
