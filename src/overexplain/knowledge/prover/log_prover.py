@@ -20,6 +20,7 @@ from overexplain.knowledge.enclosures import Evidence
 from overexplain.knowledge.facts import LEVELS, Robust
 from overexplain.knowledge.prover.blocks import Block
 from overexplain.knowledge.prover.cone import NoInterior
+from overexplain.knowledge.prover.facts import FLIPS
 from overexplain.knowledge.prover.linear import OPEN, LinearProver
 from overexplain.knowledge.prover.models import MIXED, Models, mixed
 from overexplain.knowledge.prover.one_point import Evidence as Settling
@@ -27,7 +28,7 @@ from overexplain.knowledge.prover.one_point import decide, settle
 from overexplain.knowledge.prover.program import by_program
 from overexplain.knowledge.prover.prover import UNKNOWN, Prover
 from overexplain.knowledge.prover.rationals import OutOfTime
-from overexplain.knowledge.prover.reduction import BOUNDARY, Contradiction, Model
+from overexplain.knowledge.prover.reduction import BOUNDARY, Contradiction, LinearFacts, Model
 from overexplain.knowledge.prover.statements import read_statements
 from overexplain.knowledge.prover.written import branched, by_one_step, terms_of
 from overexplain.log.extremes import BEYOND_FLOAT64
@@ -86,7 +87,7 @@ class LogProver:
         constants = all(block.is_confined for block in blocks)
         self._linear: LinearProver | None = None
         is_measured = any(block.is_measured for block in blocks)
-        if not is_measured or any(not block.is_measured or block.has_bare_sides for block in blocks):
+        if not is_measured or any(_says_more(block) for block in blocks):
             self._read_linear(swapped, constants)
         if is_measured:
             try:
@@ -129,7 +130,8 @@ class LogProver:
         found: list[Model] = []
         if self._measured is not None:
             found += [self._measured.keeper.exactly(model) for model in self._measured.known[:4]]
-        found += [] if self._linear is None else [self._linear.centre]
+        for linear in (self._linear, self._narrowed):
+            found += [] if linear is None else [linear.centre, *self._beside(linear.centre)]
         found += [case.centre for case in self._cases or () if case.centre is not None]
         return next((model for model in found if any(model[0]) and self._pool.admits(model)), None)
 
@@ -298,17 +300,23 @@ class LogProver:
         for case in self._cases or ():
             assert case.centre is not None
             yield [case.centre]
-            yield next((found.models for found in case.settle(x, None, deadline) if found.models is not None), ())
-        if self._linear is None:
-            return
-        try:
-            found = settle(self._linear, x, deadline)
-        except OutOfTime:
-            return
-        if found.models is not None:
-            yield found.models
-            if self.centre is not None:
-                yield [mixed(model, self.centre, share) for model in found.models for share in MIXED]
+            if case.codes(x[None, :], deadline)[0] == UNKNOWN:
+                yield from (found.models for found in case.settle(x, UNKNOWN, deadline) if found.models is not None)
+        shown = None if self._measured is None else self._measured.models(x)
+        if shown is not None:
+            yield shown
+        for linear in (self._linear, self._narrowed):
+            if linear is None:
+                continue
+            try:
+                found = settle(linear, x, deadline)
+            except OutOfTime:
+                return
+            if found.models is not None:
+                yield found.models
+                if self.centre is not None:
+                    yield [mixed(model, self.centre, share) for model in found.models for share in MIXED]
+                yield from (list(self._beside(model)) for model in found.models)
 
     @np.errstate(all="ignore")
     def settle(self, x: FloatArray, code: int | None, deadline: float | None = None) -> Iterator[Settlement]:
@@ -350,6 +358,43 @@ class LogProver:
         elif code == BOUNDARY:
             yield from self._of_linear(settle(self.linear, x, deadline))
 
+    @cached_property
+    def _narrowed(self) -> LinearProver | None:
+        """The prover of models for which answers with slack of an unknown distance are near enough, too, if there are any.
+
+        −y·(a·x' − b) ≤ ε·y·(a·x − b): some norm has x' within 1 + ε of the distance to the plane. No fact of the checker says so.
+        """
+        blocks = [block for block in self._blocks if block.is_off_plane and not block.is_listed]
+        rows = [self.answers[row] for block in blocks for row in block.rows.tolist()]
+        if not rows:
+            return None
+        facts, none = self._said.facts, np.zeros(len(rows), dtype=bool)
+        try:
+            return LinearProver(
+                LinearFacts(
+                    facts.points, facts.sides, np.append(facts.strict, none), np.append(facts.equal, none),
+                    [*facts.forms, *map(_near_enough, rows)],
+                    swapped=facts.swapped, constants=facts.constants, coding=facts.coding,
+                )
+            )  # fmt: skip
+        except Contradiction:
+            return None
+
+    @cached_property
+    def _nearest(self) -> LinearProver | None:
+        """The prover of models on whose planes all answers with slack lie: no answer is nearer than these."""
+        said = self._said
+        slack = [row for block in self._blocks if block.slack and not block.is_loose for row in block.rows.tolist()]
+        across = np.flatnonzero((said.name == FLIPS) & np.isin(said.origin, slack))
+        found = self.linear.by_weak(across) if len(across) else None
+        return found if isinstance(found, LinearProver) else None
+
+    def _beside(self, model: Model) -> Iterator[Model]:
+        """Models between one whose planes the answers with slack lie on and another one."""
+        if self._nearest is not None:
+            yield self._nearest.centre
+            yield from (mixed(self._nearest.centre, model, share) for share in MIXED)
+
     def _own_row(self, x: FloatArray) -> int | None:
         """The row that labels the point itself: it keeps its label, on the plane, too, unless that is a matter of naming."""
         row = self._own_rows.get((x + 0.0).tobytes())
@@ -357,12 +402,13 @@ class LogProver:
 
     @cached_property
     def _own_rows(self) -> dict[bytes, int]:
-        return {
-            (x + 0.0).tobytes(): int(row)
-            for block in self._blocks
-            for x, row, side in zip(block.points, block.rows, block.sides, strict=True)
-            if side
-        }
+        found: dict[bytes, int] = {}
+        for block in self._blocks:
+            for x, row, side in zip(block.points, block.rows, block.sides, strict=True):
+                key = (x + 0.0).tobytes()
+                if side and (key not in found or row == self._assumed):
+                    found[key] = int(row)
+        return found
 
     def _certain(self, prover: Prover, x: FloatArray, code: int) -> Iterator[Settlement]:
         for step in prover.smooth_steps:
@@ -388,6 +434,22 @@ class LogProver:
         else:
             terms = self._said.terms(found.weights or {}, found.both)
             yield Settlement(found.code, tuple(terms), tuple(self._said.terms(found.reverse or {})))
+
+
+def _near_enough(answer: Answer) -> list[Fraction]:
+    """ε·y·(a·x − b) + y·(a·x' − b) as a form over (a, b)."""
+    assert answer.label is not None
+    assert answer.slack is not None
+    assert answer.explanation is not None
+    y, slack = answer.label, answer.slack
+    return [
+        *(y * (slack * v + w) for v, w in zip(answer.point, answer.explanation, strict=True)), -y * (1 + slack)
+    ]  # fmt: skip
+
+
+def _says_more(block: Block) -> bool:
+    """True if some of what the rows say has no length in it: labels, and where answers without tolerance lie."""
+    return not block.is_measured or block.has_bare_sides or not block.tolerance.any()
 
 
 def eased(block: Block, is_blind: bool) -> Block:

@@ -57,7 +57,7 @@ def least(prover: Prover, claim: FloatArray | None) -> Found | None:
             )
         else:
             unit = float(np.abs(claim * scale).max())
-            if not np.isfinite(unit) or not unit:
+            if not 0 < unit < np.inf:
                 return None
             solved = linprog(
                 claim * scale / unit, A_ub=rows, b_ub=limit, A_eq=own[None, :], b_eq=[1.0], bounds=(-BOX, BOX), method="highs"

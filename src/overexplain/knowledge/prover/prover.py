@@ -12,6 +12,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from functools import cached_property
+from itertools import chain
 from typing import final
 
 import numpy as np
@@ -179,8 +180,8 @@ class Prover(Rows):
         middle = self.known[:1] / np.abs(self.known[:1]).max(initial=1e-300)
         start = self.ties.outer(model[None, :])[0]
         start = start / max(np.abs(start).max(), 1e-300) + BESIDE * middle.sum(axis=0)
-        for likely in likely_models(self.blocks, start):
-            own = likely / np.abs(likely).max()
+        for likely in chain([start], likely_models(self.blocks, start)):
+            own = likely / max(np.abs(likely).max(), 1e-300)
             found = np.vstack([own, *((1 - share) * own + share * middle for share in (1e-3, *SHARES))])
             found = self.keeper.fitted(found)
             kept = self.keeper.kept(found)

@@ -33,6 +33,8 @@ ALL = slice(None)
 Key = tuple[str, int, int, int | None]
 """The name of a fact, its row, its sign, and the entry it is about."""
 T = TypeVar("T")
+FAR = 300
+"""The power of 2 above which squares are not computed."""
 REPAIRS = 3
 """How often a length that is left with less than nothing is paid by a row that bounds it."""
 
@@ -96,10 +98,13 @@ def roughly(weight: Fraction) -> float:
 
 def by_one_step(step: Steepest, x: FloatArray, sign: int) -> list[Term] | None:
     """A plane, its step and a Hölder term: all it takes under a smooth distance."""
-    found, kappa = steepest_weight(step, x)
+    # Squares of what is far off would overflow, and κ grows as its distance does.
+    power = max(int(np.frexp(np.abs(x).max())[1]) - FAR, 0)
+    near = step.explanation + np.ldexp(x - step.explanation, -power) if power else x
+    found, kappa = steepest_weight(step, near)
     if found != sign:
         return None
-    weight = Fraction(kappa)
+    weight = Fraction(kappa) * 2**power
     apart = [sign * (Fraction(a) - Fraction(b)) for a, b in zip(x.tolist(), step.explanation.tolist(), strict=True)]
     rest = tuple(a + step.side * weight * w for a, w in zip(apart, step.exact_step, strict=True))
     return [
