@@ -151,7 +151,11 @@ def read_statements(
             parts.append((block.answers, np.ones_like(block.sides), np.zeros_like(moved), block.rows, PLANE))
             if block.terms.distance is not None:
                 exact += block.rows[moved & (block.sides != 0)].tolist()
-        elif block.answers is not None and (not block.is_measured or (block.slack and not block.tolerance.any())):
+        elif (
+            block.answers is not None
+            and not block.is_robust
+            and (not block.is_measured or (block.slack and not block.tolerance.any()))
+        ):
             parts.append((block.answers, -block.sides, np.zeros_like(moved), block.rows, FLIPS))
         own = np.flatnonzero(block.sides)
         is_strict = (block.sides == NO) | moved
