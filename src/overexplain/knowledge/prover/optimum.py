@@ -5,20 +5,22 @@ What comes out is advice: a cut where the optimum touches s = ‖a‖*, and mode
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any, final
 
 import numpy as np
-from scipy.optimize import linprog
 
 from overexplain.geometry.arrays import BoolArray, FloatArray
 from overexplain.geometry.norm import Norm
 from overexplain.knowledge.chords import dual_exponent
 from overexplain.knowledge.prover.facts import Ties
 from overexplain.knowledge.prover.stage import Stage
-from overexplain.knowledge.solvers import clarabel_of
+from overexplain.knowledge.solvers import clarabel_of, highs_of, run_highs
 
 FEASIBLE = 1e-6
 """A solver's optimum that is off by more is none."""
+WIDEST = 1e7
+"""Coordinates are looked for within this."""
 PUSHES = 3
 """Linear programs that look for a model with less of s than ‖a‖*."""
 
@@ -74,38 +76,56 @@ class Optimum:
 
         It has more than one peak, and which is found depends on the start.
         """
-        left, right = -self._rows, np.zeros(len(self._rows))
-        if target is not None:
-            cost = target @ self._lift
-            size = max(float(np.abs(cost).max()), 1e-300)
-            left, right = np.vstack([left, cost[None, :] / size]), np.append(right, -least / size)
+        self._pushes.limit(None if target is None else -(target @ self._lift), least)
         most, model = -np.inf, start
         for _ in range(PUSHES):
             a = self._ties.outer(model[None, :])[0, :-1]
             if not a.any():
                 return None
             slope = np.asarray(self._norm.maximizer(a)) @ self._outer - self._s
-            if not np.isfinite(slope).all():
+            found = self._pushes.largest(slope) if np.isfinite(slope).all() else None
+            if found is None:
                 return None
-            solved = linprog(
-                -slope,
-                A_ub=left,
-                b_ub=right,
-                A_eq=self._level[None, :],
-                b_eq=[1.0],
-                bounds=(None, None),
-                method="highs",
-            )
-            if solved.status != 0:
-                return None
-            model = np.asarray(self._lift @ solved.x)
-            gap = float(self._norm.dual(self._ties.outer(model[None, :])[0, :-1])) - float(self._s @ solved.x)
+            model = np.asarray(self._lift @ found)
+            gap = float(self._norm.dual(self._ties.outer(model[None, :])[0, :-1])) - float(self._s @ found)
             if gap > 0:
                 return model
             if gap <= most + 1e-9:
                 return None
             most = gap
         return None
+
+    @cached_property
+    def _pushes(self) -> _Pushes:
+        return _Pushes(self._rows, self._level)
+
+
+class _Pushes:
+    """The largest slope·y with level·y = 1, rows·y ≥ 0, and one more row; it starts from where it ended the last time."""
+
+    def __init__(self, rows: FloatArray, level: FloatArray) -> None:
+        count, d = rows.shape
+        matrix, free = np.vstack([level[None, :], rows]), np.full(d, WIDEST)
+        low, high = np.append(1.0, np.zeros(count)), np.append(1.0, np.full(count, np.inf))
+        self._highs = highs_of(matrix, np.zeros(d), (-free, free), (low, high))
+        self._highs.addRow(-np.inf, np.inf, 0, np.zeros(0, dtype=np.int32), np.zeros(0))
+        self._at = count + 1
+
+    def limit(self, row: FloatArray | None, least: float) -> None:
+        """One more row ≥ least, in the place of that of the last time; None: no row."""
+        size = 0.0 if row is None else float(np.abs(row).max())
+        if row is None or not 0 < size < np.inf:
+            self._highs.changeRowBounds(self._at, -np.inf, np.inf)
+            return
+        self._highs.changeRowBounds(self._at, least / size, np.inf)
+        for j, entry in enumerate((row / size).tolist()):
+            self._highs.changeCoeff(self._at, j, entry)
+
+    def largest(self, slope: FloatArray) -> FloatArray | None:
+        """The y, or None if none is found."""
+        d = len(slope)
+        self._highs.changeColsCost(d, np.arange(d, dtype=np.int32), -slope / max(float(np.abs(slope).max()), 1e-300))
+        return np.array(self._highs.getSolution().col_value) if run_highs(self._highs) == "optimal" else None
 
 
 def _program(rows: FloatArray, level: FloatArray, s: FloatArray, a: FloatArray, exponent: float) -> tuple[Any, int]:
