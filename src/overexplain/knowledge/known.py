@@ -141,7 +141,9 @@ class Known:
 
     def prepared(self) -> Known:
         """The same, with nothing that points taught it: what is found out from here on depends on the log and the points alone."""
-        return self.fork()
+        twin = self.fork()
+        twin.prover = None if self.prover is None else self.prover.prepared()
+        return twin
 
     def fork(self) -> Known:
         """A copy that learns for itself; its exact step starts anew, because solvers remember what they were asked."""

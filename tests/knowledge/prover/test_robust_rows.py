@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import overexplain as ox
+from overexplain.knowledge.prover import balls, optimum, strict
 from overexplain.knowledge.prover import prover as search
 from overexplain.knowledge.prover.optimum import Optimum
 from prover_logs import column_values
@@ -136,6 +137,40 @@ def test_solvers_that_lie_decide_nothing(monkeypatch: pytest.MonkeyPatch) -> Non
     assert not clash.any()
     sure = np.abs(found) == 1
     assert (found[sure] == plane.labels(points)[sure]).all()
+
+
+NONSENSE: list[tuple[Any, str, Any]] = [
+    *((strict, "INSIDE", v) for v in (0.0, 2.0)),
+    *((strict, "NEARER", v) for v in (-5.0, 0.9)),
+    *((strict, "ROOM", v) for v in (-1.0, 0.9)),
+    *((strict, "PULLS", v) for v in (0, 1)),
+    (strict, "LOOSE", 0),
+    (strict, "STARTS", 0),
+    *((balls, "HALVINGS", v) for v in (0, 3)),
+    (balls, "KEPT", 1),
+    (balls, "OTHERS", 0),
+    (balls, "STEPS", 1),
+    *((optimum, "FEASIBLE", v) for v in (0.0, 1e9)),
+    *((optimum, "WIDEST", v) for v in (1e-3, 1e12)),
+    (optimum, "PUSHES", 0),
+    (search, "ROUNDS", 1),
+    (search, "GROUP", 1),
+    (search, "VOLLEYS", 0),
+]
+
+
+def test_constants_decide_nothing_about_robust_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    logs = [made(pair, kind, 4) for pair in ("l1/l2", "linf/l1") for kind in ("gauss", "onehot")]
+    honest = [ox.Knowledge(log, threads=1)._known.prover.codes(points) for log, points, _ in logs]
+    for module, name, value in NONSENSE:
+        with monkeypatch.context() as patch:
+            patch.setattr(module, name, value)
+            for (log, points, plane), own in zip(logs, honest, strict=True):
+                codes = ox.Knowledge(log, threads=1)._known.prover.codes(points)
+                decided = (codes != UNDECIDED) & (own != UNDECIDED)
+                assert (codes == own)[decided].all(), (name, value)
+                sure = np.abs(codes) == 1
+                assert (codes[sure] == plane.labels(points)[sure]).all(), (name, value)
 
 
 def test_more_answers_never_know_less() -> None:

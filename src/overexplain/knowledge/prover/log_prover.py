@@ -171,6 +171,13 @@ class LogProver:
         twin._cases = None if self._cases is None else tuple(case.fork() for case in self._cases)
         return twin
 
+    def prepared(self) -> LogProver:
+        """A copy with nothing that points taught it."""
+        twin = self.fork()
+        twin._measured = None if self._measured is None else self._measured.pristine()
+        twin._weaker = None if self._weaker is None else self._weaker.pristine()
+        return twin
+
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in vars(self).items() if name != "_lock"}
 
@@ -348,7 +355,11 @@ class LogProver:
         if code is None:
             code = int(prover.look(x[None, :], deadline)[0])
         if abs(code) == 1:
+            if prover.strict is not None:  # cuts for this point; then those that others asked for
+                prover.look(x[None, :], deadline)
             yield from self._certain(prover, x, code)
+            if prover.strict is not None:
+                yield from self._certain(self._measured, x, code)
         elif code == UNKNOWN:
             prover.look(x[None, :], deadline)
             for known in (prover, self._measured):  # those found for this point; or for others, too

@@ -21,9 +21,8 @@ from numpy.typing import NDArray
 from overexplain.geometry.arrays import BoolArray, FloatArray, IntArray
 from overexplain.knowledge.checker import Answer
 from overexplain.knowledge.enclosures import Evidence
-from overexplain.knowledge.facts import Steepest
 from overexplain.knowledge.prover.batch import HELD
-from overexplain.knowledge.prover.blocks import Block, touching
+from overexplain.knowledge.prover.blocks import Block
 from overexplain.knowledge.prover.cone import NoInterior, gamma
 from overexplain.knowledge.prover.keeper import Keeper, Model
 from overexplain.knowledge.prover.lengths import usable
@@ -47,8 +46,6 @@ ROUNDS, GROUP = 4, 16
 """Rounds of cuts before the optima of robust claims are asked for, and so many at a time."""
 VOLLEYS, VOLLEY = 3, 256
 """Rays that are sent against claims."""
-SMOOTH = 16
-"""Steps of smooth distances that are tried in closed form, the sharpest first."""
 SPREAD, PLACES = 64, (1e-3, 0.05, 0.95, 0.999)
 """Known models whose offsets are moved, and where to between the least and the largest that is left to them."""
 BESIDE = 0.05
@@ -72,7 +69,7 @@ class Prover(Rows):
         *,
         is_for_proofs: bool = False,
     ) -> None:
-        self.blocks, self.linear, self._is_for_proofs = list(blocks), linear, is_for_proofs
+        self.linear, self._is_for_proofs = linear, is_for_proofs
         super().__init__(blocks)
         self.keeper = Keeper(blocks, self.ties, answers, evidence)
         self.known = np.zeros((0, self.p + 1))
@@ -93,9 +90,13 @@ class Prover(Rows):
         if not len(self.known) and not is_for_proofs:
             self._try_steps()
         self._first_known = self.known
+        self._first: Prover | None = None
+        self._first = None if self.strict is None else self.fork()
 
     def pristine(self) -> Prover:
-        """A copy without the models and sets of rows that points taught; cuts stay."""
+        """A copy without the models and sets of rows that points taught; cuts stay, but for robust rows."""
+        if self._first is not None:
+            return self._first.pristine()
         twin = self.fork()
         twin.known, twin.slab = self._first_known, None
         return twin
@@ -248,18 +249,6 @@ class Prover(Rows):
             if not len(left):
                 return
             codes[left] = smooth_codes(step, X[left])
-
-    @cached_property
-    def smooth_steps(self) -> list[Steepest]:
-        """Steps of smooth distances, the sharpest first: each decides all but a thin band by itself."""
-        found = [
-            touching(block, int(k)) if block.is_robust else block.steepest(int(k))
-            for block in self.blocks
-            if block.is_optimal and block.ball in (-1, block.number) and block.norm.is_smooth
-            for k in np.argsort(block.tolerance / np.maximum(block.lengths[0], 1e-300))[:SMOOTH]
-        ]
-        found = [step for step in found if step.steepness > 0]
-        return sorted(found, key=lambda step: 1 - step.steepness / step.length)[:SMOOTH]
 
     @cached_property
     def pinned(self) -> Pinned | None:

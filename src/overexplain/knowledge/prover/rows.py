@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 
 import numpy as np
 from scipy.linalg import qr
 
 from overexplain.geometry.arrays import BoolArray, FloatArray, IntArray
-from overexplain.knowledge.facts import Secret, length_error
+from overexplain.knowledge.facts import LEVELS, Secret, Steepest, length_error
 from overexplain.knowledge.prover.balls import Balls
-from overexplain.knowledge.prover.blocks import Block
+from overexplain.knowledge.prover.blocks import Block, touching
 from overexplain.knowledge.prover.cone import NoInterior
 from overexplain.knowledge.prover.facts import ENTRY, WAY, Facts, read
 from overexplain.knowledge.prover.lengths import Equalities, Length, Payer, Reach, Source
@@ -18,6 +19,8 @@ from overexplain.knowledge.prover.stage import Stage
 
 THIN = 1e-7
 """A slab thinner than this share of what its row can be is taken as an equality by the search."""
+SMOOTH = 16
+"""Steps of smooth distances that are tried in closed form, the sharpest first."""
 WIDER = 1e-3
 """The same where floats see no inside otherwise."""
 RANK = 1e-7
@@ -28,7 +31,7 @@ class Rows:
     """The rows of a log; raises NoInterior if two answers tie an entry to different values."""
 
     def __init__(self, blocks: Sequence[Block]) -> None:
-        self.p = blocks[0].points.shape[1]
+        self.blocks, self.p = list(blocks), blocks[0].points.shape[1]
         self.facts, self.ties, self.norms = read(blocks, self.p)
         if self.ties.clash is not None:
             raise NoInterior
@@ -143,6 +146,21 @@ class Rows:
     def _whole(self, models: FloatArray) -> FloatArray:
         """Models of the unknowns as (a, b, t …)."""
         return np.hstack([self.ties.outer(models), models[:, len(self.ties.free) + 1 :]])
+
+    @cached_property
+    def smooth_steps(self) -> list[Steepest]:
+        """Steps of smooth distances, the sharpest first: each decides all but a thin band by itself."""
+        found = [
+            touching(block, int(k)) if block.is_robust else block.steepest(int(k))
+            for block in self.blocks
+            if block.is_optimal
+            and block.ball in (-1, block.number)
+            and block.level in LEVELS[2:]
+            and block.norm.is_smooth
+            for k in np.argsort(block.tolerance / np.maximum(block.lengths[0], 1e-300))[:SMOOTH]
+        ]
+        found = [step for step in found if step.steepness > 0]
+        return sorted(found, key=lambda step: 1 - step.steepness / step.length)[:SMOOTH]
 
     # Where they are searched.
 
