@@ -96,9 +96,10 @@ class LogProver:
                 if self._linear is None:
                     self._read_linear(swapped, constants)
         self._weaker: Prover | None = None
+        self._used = list(blocks)  # by proofs
         if level in LEVELS[:2] and any(block.is_robust for block in blocks):
-            less = [replace(block, level=level) for block in blocks]
-            self._weaker = Prover(less, answers, evidence, linear=self._linear, is_for_proofs=True)
+            self._used = [replace(block, level=level) for block in blocks]
+            self._weaker = Prover(self._used, answers, evidence, linear=self._linear, is_for_proofs=True)
         # What has no tolerance, a domain or no side is not all in the facts that are searched: models are held to the log.
         self._is_told = not is_measured and not any(b.is_confined and b.answers is not None for b in blocks)
         self._is_told &= not any(block.is_off_plane and not block.is_listed for block in blocks)
@@ -207,8 +208,7 @@ class LogProver:
                 codes = self._measured.look(X, deadline)
                 if self._weaker is not None:
                     self._by_less(self._weaker, X, codes, deadline)
-                else:
-                    self._by_easing(X, codes, deadline)
+                self._by_easing(X, codes, deadline)
                 if self._weaker is None and not self._is_left_to_cases:
                     self._by_program(self._measured, X, codes, deadline)
                     self._by_rationals(X, codes, deadline)
@@ -234,8 +234,8 @@ class LogProver:
         """
         assert self._measured is not None
         is_blind = self._measured.core is None or not len(self._measured.known)
-        blocks = [eased(block, is_blind) for block in self._blocks]
-        if all(new is old for new, old in zip(blocks, self._blocks, strict=True)):
+        blocks = [eased(block, is_blind) for block in self._used]
+        if all(new is old for new, old in zip(blocks, self._used, strict=True)):
             return None
         try:
             return Prover(blocks, self.answers, self.evidence, is_for_proofs=True)
@@ -427,7 +427,7 @@ class LogProver:
             if terms is not None:
                 yield Settlement(code, tuple(terms))
         ways = ((prover, Prover.prove), (self._eased, Prover.prove), (prover, by_program))
-        for asked, find in ways if self._weaker is None else ((self._weaker, Prover.prove),):
+        for asked, find in ways if self._weaker is None else ((self._weaker, Prover.prove), ways[1]):
             shown = None if asked is None else find(asked, x, code)
             proof = shown[0] if isinstance(shown, tuple) else shown
             if asked is not None and proof is not None:
