@@ -184,3 +184,60 @@ def test_more_answers_never_know_less() -> None:
     for before, after in pairwise(codes):
         sure = np.abs(before) == 1
         assert (after[sure] == before[sure]).all()
+
+
+def test_a_length_is_bounded_by_that_of_its_own_distance() -> None:
+    """Two distances with balls of one norm: what bounds s in the one says nothing about the other."""
+    scaled = {"norm": "weighted", "base": "l1", "weights": [0.7, 0.7, 0.7]}
+    log, x = ox.QueryLog(), np.array([2.0, 0.0, 0.0])
+    for distance, radius in ((scaled, 2.0), ("l1", 1.0)):
+        terms = ox.Mechanism(distance, robustness="l2", radius=radius)  # type: ignore[arg-type]
+        log.add_explanation(x, [-radius * 3**0.5, 0.0, 0.0], label=1, mechanism=terms)
+    points = np.array([[-0.3, 0.0, 0.0], [-0.4, 0.0, 0.0], [-0.1, 0.0, 0.0], [0.3, 0.0, 0.0], [-1.0, 0.0, 0.0]])
+    truth = ox.Hyperplane([1.0, 1.0, 1.0], 0.0).labels(points)  # one that could have given both answers
+    for level in ("paper", "perspective", "shared", "exact"):
+        codes = ox.Knowledge(log, robust=level).certify(points).codes  # type: ignore[arg-type]
+        sure = np.abs(codes) == 1
+        assert (codes[sure] == truth[sure]).all(), level
+
+
+@pytest.mark.parametrize("tolerance", [None, 0.0])
+@pytest.mark.parametrize("distance", ["l2", "lp:3"])
+def test_touching_points_prove_what_they_decide(distance: str, tolerance: float | None) -> None:
+    rng, terms = np.random.default_rng(1), ox.Mechanism(distance, robustness=distance, radius=0.2, tolerance=tolerance)
+    plane = ox.Hyperplane([1.0, -2.0, 0.5], 0.3)
+    made = ox.ModelOracle(plane, ox.Mechanism(distance, robustness=distance, radius=0.2))
+    for count in (1, 2):
+        log, asked = ox.QueryLog(), 2 * rng.standard_normal((count, 3))
+        exact = np.round(asked * 4) / 4
+        log.add_explanation(exact, made.explain(exact), label=plane.labels(exact), mechanism=terms)
+        try:
+            knowledge = ox.Knowledge(log)
+        except ox.InconsistentLog:  # computed answers need not be exact
+            continue
+        prover, points = knowledge._known.prover, 2 * rng.standard_normal((30, 3))
+        assert prover is not None
+        codes = prover.codes(points)
+        for i in np.flatnonzero(np.abs(codes) == 1):
+            proof = knowledge._known._by_prover(prover, points[i], ox.Verdict(int(codes[i])))
+            assert proof is not None, (i, codes[i])
+
+
+def test_two_balls_in_one_log_leave_no_verdict_without_a_proof() -> None:
+    plane, rng = ox.Hyperplane([0.4, -1.1], 0.2), np.random.default_rng(3)
+    weighted = {"norm": "weighted", "base": "l2", "weights": [1.5, 0.9]}
+    log = ox.QueryLog()
+    for terms in (
+        ox.Mechanism("l2", robustness="linf", radius=3.0),
+        ox.Mechanism(weighted, robustness="l1", radius=1.0),
+    ):  # type: ignore[arg-type]
+        x = 2 * rng.standard_normal(2)
+        log.add_explanation(x, ox.ModelOracle(plane, terms).explain(x), label=int(plane.label(x)), mechanism=terms)
+    knowledge, points = ox.Knowledge(log), 2 * rng.standard_normal((60, 2))
+    prover = knowledge._known.prover
+    assert prover is not None
+    codes = prover.codes(points)
+    sure = np.flatnonzero(np.abs(codes) == 1)
+    assert len(sure) > 10
+    for i in sure[::3]:
+        assert knowledge._known._by_prover(prover, points[i], ox.Verdict(int(codes[i]))) is not None

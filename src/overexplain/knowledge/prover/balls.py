@@ -43,7 +43,7 @@ class Balls:
     """What a log says about the balls of its robust answers.
 
     chords  facts γ·t + α·a − δ·s ≥ 0; `shapes` has the chord that each is, by its index
-    boxes   for the number of each length of a ball (the steps that say most of single entries of a, what they say)
+    boxes   for the number of each distance of robust rows (the steps that say most of single entries of a, what they say)
     least   for the number of each length of a ball a row over the unknowns that are left, r·z ≥ 0, that bounds it from above: the
             least answer (`rows`) lies across, and its question does not
     """
@@ -55,6 +55,13 @@ class Balls:
         self.least: dict[int, FloatArray] = {}
         self.rows: dict[int, int] = {}
         size, parts = p + 1 + len(norms), []
+        distances = {
+            b.number: b.norm for b in blocks if b.ball not in (-1, b.number) and not isinstance(b.reach, Secret)
+        }
+        for number, distance in distances.items():
+            # A proof measures entries of a in one distance: with several, nothing is used that steps say of them.
+            known = [b for b in blocks if b.number == number and b.is_optimal] if len(distances) == 1 else []
+            self.boxes[number] = _box(known, distance, p)
         for k, norm in enumerate(norms):
             own = [block for block in blocks if block.ball == k != block.number]
             if not own:
@@ -62,25 +69,12 @@ class Balls:
             self._find_least(own, k, ties, p, size)
             if isinstance(norm, Secret):
                 continue
-            block = own[0]
-            at, units = p + 1 + block.number, block.norm.units(p)
-            self.boxes[k] = _box(
-                [other for other in blocks if other.number == block.number and other.is_optimal], block.norm, norm, p
-            )
-            chords = _chords(*self.boxes[k], int(block.rows[0]))
-            parts += self._nearest(own, chords, k, p, size)
-            for chord in chords if block.level in LEVELS[2:] else ():
-                left = np.zeros((1, size))
-                left[0, :p], left[0, p + 1 + k] = chord.slopes, -chord.delta
-                left[0, at] = chord.gamma + ROUGH * (
-                    abs(chord.gamma) + float(np.abs(chord.slopes) @ units) + chord.delta
-                )
-                parts.append(rows_of(left, block.rows[:1], CHORD, index=len(self.shapes)))
-                self.shapes.append(chord)
+            for number in dict.fromkeys(block.number for block in own):
+                parts += self._of_distance([block for block in own if block.number == number], norm, k, p, size)
         self.chords = Facts.joined(parts, size)
 
     def context(self, answers: Mapping[int, Answer], evidence: Evidence) -> tuple[tuple[Bound, ...], Context | None]:
-        """(proofs of what steps say of single entries of a, the box that they make), of the only length of a ball; or nothing."""
+        """(proofs of what steps say of single entries of a, the box that they make), if robust rows have one distance."""
         if len(self.boxes) != 1:
             return (), None
         if self._context is None:
@@ -95,7 +89,22 @@ class Balls:
         narrow = [chord_term(chord) for chord in self.shapes if chord.box.why]
         return any(term.fact == "chord" and replace(term, weight=ONE) in narrow for term in terms)
 
-    def _nearest(self, blocks: Sequence[Block], chords: Sequence[Chord], k: int, p: int, size: int) -> list[Facts]:
+    def _of_distance(self, blocks: Sequence[Block], ball: Norm, k: int, p: int, size: int) -> list[Facts]:
+        """What bounds the length of one ball by that of one distance, whose robust rows are in `blocks`."""
+        block = blocks[0]
+        at, units = p + 1 + block.number, block.norm.units(p)
+        facts, box = self.boxes[block.number]
+        chords = _chords(replace(facts, norms=(block.norm, ball)), box, int(block.rows[0]))
+        parts = self._nearest(blocks, chords, size)
+        for chord in chords if block.level in LEVELS[2:] else ():
+            left = np.zeros((1, size))
+            left[0, :p], left[0, p + 1 + k] = chord.slopes, -chord.delta
+            left[0, at] = chord.gamma + ROUGH * (abs(chord.gamma) + float(np.abs(chord.slopes) @ units) + chord.delta)
+            parts.append(rows_of(left, block.rows[:1], CHORD, index=len(self.shapes)))
+            self.shapes.append(chord)
+        return parts
+
+    def _nearest(self, blocks: Sequence[Block], chords: Sequence[Chord], size: int) -> list[Facts]:
         """Robust answers are no farther behind the plane than each by itself may be, by the best chord without slopes."""
         level = min(
             (chord for chord in chords if not chord.slopes.any()),
@@ -107,6 +116,7 @@ class Balls:
             if block.level == "perspective" and block.is_tight:
                 assert block.answers is not None
                 assert level is not None
+                p = block.points.shape[1]
                 left, y = np.zeros((len(block.rows), size)), block.sides.astype(np.float64)
                 left[:, :p], left[:, p] = y[:, None] * block.answers, -y
                 left[:, p + 1 + block.number] = (
@@ -129,8 +139,8 @@ class Balls:
         self.least[k], self.rows[k] = ties.inner(row)[0], int(block.rows[j])
 
 
-def _box(blocks: Sequence[Block], distance: Norm, ball: Norm, p: int) -> tuple[KnownFacts, Box]:
-    """What the sharpest steps say of single entries of a, as shares of t; and these steps, with the two norms."""
+def _box(blocks: Sequence[Block], distance: Norm, p: int) -> tuple[KnownFacts, Box]:
+    """What the sharpest steps say of single entries of a, as shares of t; and these steps."""
     known = [
         (float(v), block, j)
         for block in blocks
@@ -138,7 +148,7 @@ def _box(blocks: Sequence[Block], distance: Norm, ball: Norm, p: int) -> tuple[K
     ]
     steps = [block.steepest(j) for _, block, j in sorted(known, key=lambda found: found[0])[:STEPS]]
     steps = [step for step in steps if step.steepness > 0]
-    facts = replace(no_facts(p), explained=tuple(steps), norms=(distance, ball))
+    facts = replace(no_facts(p), explained=tuple(steps), norms=(distance,))
     return facts, root_box(facts, 0)
 
 

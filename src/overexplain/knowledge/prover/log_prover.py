@@ -247,7 +247,7 @@ class LogProver:
         """What is certain by all that answers say is OPEN unless it is by what may be used."""
         sure = np.flatnonzero(np.abs(codes) == 1)
         said = weaker.look(X[sure], deadline)
-        codes[sure] = np.where(np.abs(said) == 1, said, OPEN)
+        codes[sure] = np.where(said == codes[sure], said, OPEN)
 
     def _by_easing(self, X: FloatArray, codes: NDArray[np.int8], deadline: float | None) -> None:
         """Certain where wider terms say so."""
@@ -358,8 +358,7 @@ class LogProver:
             if prover.strict is not None:  # cuts for this point; then those that others asked for
                 prover.look(x[None, :], deadline)
             yield from self._certain(prover, x, code)
-            if prover.strict is not None:
-                yield from self._certain(self._measured, x, code)
+            yield from self._certain(self._measured, x, code)
         elif code == UNKNOWN:
             prover.look(x[None, :], deadline)
             for known in (prover, self._measured):  # those found for this point; or for others, too
@@ -423,7 +422,7 @@ class LogProver:
 
     def _certain(self, prover: Prover, x: FloatArray, code: int) -> Iterator[Settlement]:
         for step in prover.smooth_steps:
-            terms = by_one_step(step, x, code)
+            terms = by_one_step(prover, self.answers, step, x, code)
             if terms is not None:
                 yield Settlement(code, tuple(terms))
         ways = ((prover, Prover.prove), (self._eased, Prover.prove), (prover, by_program))

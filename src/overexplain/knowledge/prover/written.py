@@ -96,19 +96,29 @@ def roughly(weight: Fraction) -> float:
         return float("inf")
 
 
-def by_one_step(step: Steepest, x: FloatArray, sign: int) -> list[Term] | None:
-    """A plane, its step and a Hölder term: all it takes under a smooth distance."""
+def by_one_step(
+    prover: Prover, answers: Mapping[int, Answer], step: Steepest, x: FloatArray, sign: int
+) -> list[Term] | None:
+    """A plane, its step and a Hölder term: all it takes under a smooth distance.
+
+    A robust step was moved to where its ball touches the plane: it goes back to the answer, along the step itself.
+    """
     # Squares of what is far off would overflow, and κ grows as its distance does.
     power = max(int(np.frexp(np.abs(x).max())[1]) - FAR, 0)
     near = step.explanation + np.ldexp(x - step.explanation, -power) if power else x
     found, kappa = steepest_weight(step, near)
     if found != sign:
         return None
-    weight = Fraction(kappa) * 2**power
-    apart = [sign * (Fraction(a) - Fraction(b)) for a, b in zip(x.tolist(), step.explanation.tolist(), strict=True)]
-    rest = tuple(a + step.side * weight * w for a, w in zip(apart, step.exact_step, strict=True))
+    weight, way = Fraction(kappa) * 2**power, sign
+    radius = next((b.radius for b in prover.blocks if b.is_robust and step.row in b.rows), None)
+    if radius is not None:
+        weight, way = max(ZERO, weight + step.side * sign * Fraction(radius / step.length)), -step.side * sign
+    answer = answers[step.row].explanation
+    assert answer is not None
+    apart = [sign * (Fraction(a) - b) for a, b in zip(x.tolist(), answer, strict=True)]
+    rest = tuple(a + step.side * weight * w for a, w in zip(apart, answers[step.row].step, strict=True))
     return [
-        Term("plane", ONE, step.row, sign=sign),
+        Term("plane", ONE, step.row, sign=way),
         Term("steepest", weight, step.row),
         Term("hoelder", ONE, step.row, vector=rest),
     ]
