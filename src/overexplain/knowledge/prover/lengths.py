@@ -25,7 +25,7 @@ from overexplain.geometry.arrays import FloatArray, IntArray
 from overexplain.geometry.norm import Norm
 from overexplain.knowledge.facts import Secret, length_error
 from overexplain.knowledge.prover.blocks import exponent_and_weights
-from overexplain.knowledge.prover.cone import gamma
+from overexplain.knowledge.prover.cone import distinct, gamma
 from overexplain.knowledge.prover.facts import DOWN, UP, Ties
 
 
@@ -79,7 +79,7 @@ class Length:
         if not len(long):
             return np.zeros((0, self._size))
         V = np.array([self.norm.maximizer(row / np.abs(row).max()) for row in a[long]])
-        return self.rows(np.unique(V, axis=0))
+        return self.rows(distinct(V))
 
 
 @final

@@ -12,7 +12,7 @@ from overexplain.geometry.arrays import BoolArray, FloatArray, IntArray
 from overexplain.knowledge.facts import LEVELS, Secret, Steepest, length_error
 from overexplain.knowledge.prover.balls import Balls
 from overexplain.knowledge.prover.blocks import Block, touching
-from overexplain.knowledge.prover.cone import NoInterior
+from overexplain.knowledge.prover.cone import NoInterior, distinct
 from overexplain.knowledge.prover.facts import ENTRY, WAY, Facts, read
 from overexplain.knowledge.prover.lengths import Equalities, Length, Payer, Reach, Source
 from overexplain.knowledge.prover.stage import Stage
@@ -41,7 +41,7 @@ class Rows:
         ]
         self.balls = Balls(blocks, self.norms, self.ties, self.p)
         self.facts = Facts.joined([self.facts, self.balls.chords], self.facts.left.shape[1])
-        self.cuts = np.unique(np.vstack([source.first() for source in self.sources]), axis=0)
+        self.cuts = distinct(np.vstack([source.first() for source in self.sources]))
 
     def read_rows(self) -> None:
         """All facts as rows over the unknowns that are left, equalities as two; then the cuts."""
@@ -131,7 +131,7 @@ class Rows:
         return self._join_cuts(source.rows(V / np.maximum(sizes, 1.0)))
 
     def _join_cuts(self, rows: FloatArray) -> int:
-        new = np.unique(rows, axis=0)[:256]
+        new = distinct(rows)[:256]
         new = new[~(new[:, None, :] == self.cuts[None]).all(axis=2).any(axis=1)] if len(new) else new
         self.cuts = np.vstack([self.cuts, new])
         return len(new)
