@@ -84,9 +84,7 @@ class Known:
 
     def _read_robust(self, blocks: Sequence[Block] | None, earlier: Known | None) -> None:
         """The prover of a log with robust rows, where it sees a model of all that they say; else the exact step has to."""
-        self.has_facts = self.is_robust = bool(len(self.facts.rows) or self.facts.explained)
-        if not self.has_facts:
-            return
+        self.has_facts = self.is_robust = True
         if blocks is not None and not self.unsided:
             if earlier is not None and earlier.prover is not None and self._adds_nothing(earlier):
                 self.prover = earlier.prover

@@ -7,7 +7,6 @@ All answers with the same ball lie at −y·(a·x' − b) = ρ·s behind the pla
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -134,34 +133,6 @@ def _ratios(facts: Facts) -> Iterator[tuple[tuple[Norm | Secret, int], tuple[flo
         if not isinstance(ball, Secret) and dual_exponent(ball, facts.dimension) is not None:
             off = 64 * facts.dimension * UNIT_ROUNDOFF
             yield (ball, unit), (float(ball.dual(near)) * (1 - off), float(ball.dual(far)) * (1 + off))
-
-
-def touching_steps(facts: Facts) -> list[Steepest]:
-    """Robust steps under smooth distances as plain ones to the point where the ball touches the plane, s/t being known there.
-
-    With x_T = x' − ρ·c·w/‖w‖ and least ≤ s/t ≤ most, c between them: |a·x_T − b| ≤ (τ + ρ·(most − least)/2 + 2·ρ·c·τ/‖w‖)·t.
-    """
-    steps = {fact.row: fact for fact in facts.explained if isinstance(fact, Steepest) and fact.norm.is_smooth}
-    ratios = dict(_ratios(facts)) if steps else {}
-    found = []
-    for fact in facts.off_plane:
-        step = steps.get(fact.row)
-        if step is None or not fact.tight or isinstance(fact.ball, Secret):
-            continue
-        number = facts.norms.index(step.norm)
-        least, most = (1.0, 1.0) if fact.ball == step.norm else ratios.get((fact.ball, number), (0.0, np.inf))
-        if not np.isfinite(most):
-            continue
-        middle = (least + most) / 2
-        point = fact.explanation - fact.radius * middle / step.length * step.step
-        size = (
-            _entrywise(step.norm, fact.explanation)
-            + fact.radius * most * _entrywise(step.norm, step.step) / step.length
-        )
-        off = fact.tolerance + fact.radius * ((most - least) / 2 + most * _step_error(step, facts.dimension))
-        off = off * (1 + 1e-9) + 64 * UNIT_ROUNDOFF * size
-        found.append(replace(step, explanation=point, tolerance=off))
-    return sorted(found, key=lambda step: step.tolerance / step.length)
 
 
 # Rows, for the cone.

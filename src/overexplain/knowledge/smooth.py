@@ -15,16 +15,9 @@ from numpy.typing import NDArray
 
 from overexplain.geometry.arrays import FloatArray
 from overexplain.geometry.norm import FLOAT64_ANSWER, UNIT_ROUNDOFF
-from overexplain.knowledge.facts import Facts, OnPlane, Steepest, is_euclidean
+from overexplain.knowledge.facts import Steepest, is_euclidean
 
 OPEN = 3
-
-
-def smooth_facts(facts: Facts) -> list[Steepest]:
-    """The steps that show a model's direction, the sharpest first."""
-    planes = {fact.row for fact in facts.explained if isinstance(fact, OnPlane)}
-    found = [f for f in facts.explained if isinstance(f, Steepest) and f.norm.is_smooth and f.row in planes]
-    return sorted(found, key=lambda fact: 1 - fact.steepness / fact.length)
 
 
 def smooth_codes(fact: Steepest, X: FloatArray) -> NDArray[np.int8]:
