@@ -23,9 +23,6 @@ class Settled:
     branches: Branched | None = None
 
 
-LOOSE = 1e-9
-"""A tolerance above this share of its step is more than rounding."""
-
 UNDECIDED = Settled(Verdict.UNDECIDED)
 
 
