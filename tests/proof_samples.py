@@ -130,6 +130,43 @@ def by_corners() -> tuple[ox.QueryLog, Certificate]:
     return log, Certificate.about(log, [1.5, 1.5], Verdict.NO, (), branches=Branched(0, branch))
 
 
+def by_arcs(ball: ox.Norm = ox.l2, k: F = F(1)) -> tuple[ox.QueryLog, Certificate]:
+    """Yes by two cases along a turned frame; `ball` is a norm whose dual is k times ℓ2.
+
+    a₀ = t and s = 3/2·t; labels bound g·a by t and h·a by t/2, so that both are reached, and a·(g + h) ≥ 0 leaves g·a = t.
+    """
+    log = ox.QueryLog(mechanism=ox.Mechanism("l1", ball, float(1 / k), tolerance=0.0))
+    log.add_explanation([-9.0, 0.0, 0.0], [3.0, 0.0, 0.0], label=-1)
+    log.add_explanation([-9.0, 0.0, 0.0], [1.5, 0.0, 0.0], label=-1, mechanism=EXACT)
+    ends = [[6.5, -3, -4], [6.5, 3, 4], [4, 4, -3], [4, -4, 3], [1.5, -1, 7]]
+    log.add_label(ends, [1] * 5)
+    frame = tuple(
+        tuple(k * v for v in f) for f in ((F(1), F(0), F(0)), (F(0), F(3, 5), F(4, 5)), (F(0), F(-4, 5), F(3, 5)))
+    )
+
+    def level(row: int, weight: F, share: F) -> tuple[Term, ...]:
+        """share·a₀ ∓ f·a ≥ 0, from a label, and |a₀| ≤ t."""
+        return (
+            Term("side", weight, row), Term("plane", weight, 1, sign=-1), Term("bound", share, sign=-1, index=0),
+        )  # fmt: skip
+
+    bounds = [Bound(3, 1, k, (Term("steepest", k / 12, 0),))]
+    for row, index, sign, share in ((2, 4, -1, k), (3, 4, 1, k), (4, 5, -1, k / 2), (5, 5, 1, k / 2)):
+        bounds.append(Bound(index, sign, -share, level(row, k / 5, share)))
+    arc = (Term("arc", 1 / k**2, 0, at=k * F(3, 2)), Term("plane", F(3), 0, sign=-1))
+    falling = (
+        *arc, Term("plane", F(14, 5), 1), Term("bound", F(5, 2) / k, index=3), Term("side", F(1, 5), 6),
+        Term("bound", 1 / k, sign=-1, index=5),
+    )  # fmt: skip
+    rising = (
+        *arc, Term("plane", F(16, 5), 1), Term("bound", F(5, 2) / k, index=3), Term("denied", F(1, 5)),
+        Term("bound", F(1, 2), sign=-1, index=0),
+    )  # fmt: skip
+    branch = Branch(bounds=tuple(bounds), index=4, value=F(0), parts=(Branch(falling), Branch(rising)))
+    branched = Branched(0, branch, frame)
+    return log, Certificate.about(log, [-1.0, 3.0, 4.0], Verdict.YES, (), branches=branched)
+
+
 def disagreement() -> tuple[ox.QueryLog, Disagreement]:
     log, _ = labels_only()
     return log, Disagreement((2.0, 7.0), Model(exact([1, 0]), F(1)), Model(exact([1, 0]), F(3)))
@@ -147,5 +184,5 @@ def disagreement_with_evidence() -> tuple[ox.QueryLog, Disagreement]:
 
 SAMPLES = [
     labels_only, explained, boundary, with_a_lemma, with_an_assumption, with_evidence, contradiction,
-    under_another_tolerance, robust, of_a_secret_radius, by_cases, by_corners, disagreement, disagreement_with_evidence,
+    under_another_tolerance, robust, of_a_secret_radius, by_cases, by_corners, by_arcs, disagreement, disagreement_with_evidence,
 ]  # fmt: skip

@@ -12,6 +12,9 @@ from scipy.optimize import linprog
 
 import overexplain as ox
 from overexplain.geometry.quadratic import QuadraticModel
+from overexplain.knowledge.branches import checked_frame
+from overexplain.knowledge.enclosures import is_frame
+from overexplain.knowledge.prover.upper_bounds import Squares
 from overexplain.oracles.quadratic import QuadraticOracle
 from strategies import make_norm
 
@@ -444,3 +447,48 @@ def test_labels_one_label_one_bit() -> None:
         gap = r[i] - guess - shift / reach
         if abs(gap) > 1e-9:
             assert (plane.label(z + reach * (frame[1 + i] - guess * frame[0])) == ox.YES) == (gap > 0)
+
+
+@pytest.mark.parametrize("kind", ["l2", "weighted l2", "mahalanobis"])
+@pytest.mark.parametrize("varies", [1, 2, 3])
+def test_robust_regions_an_arc_loses_only_along_what_varies(kind: str, varies: int) -> None:
+    """Propositions 5″ and 5‴: a frame of p vectors, of which all but d are fixed; boxes in those d are all that an arc loses by."""
+    rng, p = np.random.default_rng(varies), 7
+    norm = make_norm(kind, p, 2, spread=0.5)
+    outer = np.linalg.qr(rng.normal(size=(p, varies + 1)))[0]  # a = outer·u, and u_0 = 1 where t = 1
+    slice_ = np.eye(varies + 1)[:, 1:]
+    shape = Squares(norm, 0, outer, slice_)
+    assert shape.varying == varies
+    assert is_frame(norm.spec, shape.frame)
+    assert not is_frame(norm.spec, shape.frame[1:])
+    fixed = shape.matrix[varies:] @ outer[:, 0]
+    there = shape.matrix[:varies] @ outer[:, 0] + shape.matrix[:varies] @ outer @ slice_ @ rng.normal(size=varies)
+    for width in (1.0, 0.1, 0.01):
+        low, high = (np.append(there + side * width / 2, fixed) for side in (-1, 1))
+        lost = []
+        for _ in range(200):
+            y = there + rng.uniform(-0.5, 0.5, varies) * width
+            a = outer[:, 0] + outer @ slice_ @ np.linalg.solve(
+                shape.matrix[:varies] @ outer @ slice_, y - shape.matrix[:varies] @ outer[:, 0]
+            )
+            assert shape.matrix @ a == pytest.approx(np.append(y, fixed), abs=1e-8)
+            s = float(norm.dual(a))
+            at = s * rng.choice([1.0, 1.0, 0.5, 2.0])
+            (bound,) = shape.bounds(low, high, [at])
+            rest = float(bound.left @ a) - bound.delta * s + bound.gamma * 1.0
+            assert rest >= -1e-9
+            lost.append(rest - (s - at) ** 2)
+        # s² is Σ y² to one part in 2^29.
+        assert max(lost) <= varies * width**2 / 4 + 1e-7
+        assert max(lost) >= 0.3 * varies * width**2 / 4
+
+
+def test_robust_regions_frames_of_many_weights_have_short_numbers() -> None:
+    """A hundred weights, whose reciprocals have a common denominator of thousands of digits."""
+    rng, p = np.random.default_rng(3), 100
+    for spread in (0.1, 6.0):
+        norm = ox.Weighted(ox.l2, 10 ** rng.uniform(-spread, spread, p))
+        outer = np.linalg.qr(rng.normal(size=(p, 3)))[0]
+        frame = checked_frame(Squares(norm, 0, outer, np.eye(3)[:, 1:]).frame, p)
+        assert max(v.denominator.bit_length() for vector in frame for v in vector) < 200
+        assert is_frame(norm.spec, frame)

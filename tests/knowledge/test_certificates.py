@@ -54,6 +54,7 @@ def test_each_proof_in_a_line() -> None:
         "of_a_secret_radius": ("Yes = −4 · explanation of row 0 + 0.1667 · step of row 0 + 5 · explanation of row 1"),
         "by_cases": "Yes by 2 cases from rows 0, 1, 2",
         "by_corners": "No by 4 cases from row 0",
+        "by_arcs": "Yes by 2 cases from rows 0, 1, 2, 3, 4, 5, 6",
         "disagreement": "Unknown: Yes where 1·x0 ≥ 1, No where 1·x0 < 3",
         "disagreement_with_evidence": (
             "Unknown: Yes where −1·x0 + 0.5·x1 ≥ −3, No where −1·x0 − 0.5·x1 < −3 (taking row 0 as Yes)"

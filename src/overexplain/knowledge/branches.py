@@ -12,11 +12,19 @@ q = 1 a chord without power is the limit κ → ∞: s = max|a_i/e_i| ≤ γ·t.
 which is convex, by its values at the corners of the box; for a ball with corners d, s = max a·d, one d after the other; and in a
 box with too many corners by ‖c‖* − α·c at its middle c and the triangle inequality from there.
 
+A proof may have a *frame*: rational vectors f_0, f_1, …, of which the box then holds bounds as well, l_k·t ≤ f_k·a ≤ u_k·t, at
+first by Hölder, |f_k·a| ≤ ‖f_k‖·t. They are counted on from the p entries of a: p + k is the direction f_k wherever an index is
+told. Where N2 is ℓ2, Mahalanobis, or either with weights, and s² ≤ Σ(f_k·a)² for every a (`is_frame`),
+
+    arc      Σ(l_k + u_k)·f_k·a ≥ 2·s0·s + (Σ l_k·u_k − s0²)·t     for any s0 ≥ 0
+
+With t = 1: 2·s0·s − s0² ≤ s² ≤ Σ(f_k·a)², and (f_k·a − l_k)·(u_k − f_k·a) ≥ 0.
+
 A branch first proves bounds, which tighten the box one after the other. Then it is closed by a contradiction, or split: at a value
-of one entry of a (at most, at least), or by the corner d of the ball of N2 at which s = a·d is reached. What may be used:
+of one entry of a or direction (at most, at least), or by the corner d of the ball of N2 at which s = a·d is reached. It may use:
 
     denied   ±(a·x − b) ≥ 0      the claim's negation: strict where a·x < b is assumed
-    bound    ±a_i ≥ value·t      the tightest that the box has
+    bound    ±a_i ≥ value·t      the tightest that the box has; ±f_k·a for the index p + k
     corner   a·d ≥ s             of the innermost split by corners
 """
 
@@ -36,11 +44,13 @@ from overexplain.knowledge.enclosures import (
     NotEnclosed,
     Vector,
     axis_length,
+    base_of,
     corners_of,
     dot,
     dual_spec,
     enclose,
     exponent_and_weights,
+    is_frame,
     power,
     upper,
 )
@@ -54,13 +64,20 @@ MOST_CORNERS = 64
 FEW_CORNERS = 8
 """At so many if the ball is given by its faces: the length of each takes evidence."""
 
-IN_BRANCHES = ("denied", "bound", "corner")
+LARGEST_FRAME = 512
+"""A frame has at most so many vectors."""
+
+FRAME_BITS = 4096
+"""Binary digits of their numerators and of the one denominator that all of them have in common."""
+
+OF_NO_ROW = ("denied", "bound", "corner")
+IN_BRANCHES = (*OF_NO_ROW, "arc")
 """Facts that hold inside a branch only."""
 
 
 @dataclass(frozen=True)
 class Bound:
-    """The terms prove sign·a_index ≥ value·t."""
+    """The terms prove sign·a_index ≥ value·t; of an index beyond the entries of a that of a direction of the frame."""
 
     index: int
     sign: int
@@ -85,10 +102,11 @@ class Branch:
 
 @dataclass(frozen=True)
 class Branched:
-    """A proof by cases; the distance of `row` is the unit."""
+    """A proof by cases; the distance of `row` is the unit, and the index p + k is that of `frame[k]`, p being that of the log."""
 
     row: int
     branch: Branch
+    frame: tuple[tuple[Fraction, ...], ...] = ()
 
     def walk(self) -> Iterator[Branch]:
         """All branches, each before its parts."""
@@ -116,23 +134,42 @@ class Branched:
 
 @dataclass(frozen=True)
 class Context:
-    """What is assumed and known at one place of a proof: the box is by (index, sign); what is not in it is Hölder's."""
+    """What is assumed and known at one place of a proof: the box is by (index, sign); what is not in it is Hölder's.
+
+    `found` is what was computed of the frame; the contexts made from this one by `tightened` or `replace` share it.
+    """
 
     unit: Any
     box: Mapping[tuple[int, int], Fraction] = field(default_factory=dict)
     denied: Fact | None = None
     corner: Fact | None = None
+    frame: Sequence[Vector] = ()
+    found: dict[Any, Any] = field(default_factory=dict, repr=False, compare=False)
 
     def bound(self, index: int, sign: int, dimension: int, evidence: Evidence) -> Fraction:
         """The tightest value known in sign·a_index ≥ value·t."""
         known = self.box.get((index, sign))
         try:
-            least = -axis_length(self.unit, index, dimension, evidence)
+            least = -self._length(index, dimension, evidence)
         except NotEnclosed:
             if known is None:
                 raise
             return known
         return least if known is None else max(least, known)
+
+    def _length(self, index: int, dimension: int, evidence: Evidence) -> Fraction:
+        """At least the norm of the unit vector or of the direction."""
+        if index < dimension:
+            return axis_length(self.unit, index, dimension, evidence)
+        if index not in self.found:
+            self.found[index] = enclose(self.unit, self.frame[index - dimension], evidence)[1]
+        return self.found[index]  # type: ignore[no-any-return]
+
+    def along(self, index: int, sign: int, dimension: int) -> list[Fraction]:
+        """The left side of a bound: ±a_index or ± a direction of the frame, and 0 for the offset."""
+        if index >= dimension:
+            return [*(sign * v for v in self.frame[index - dimension]), ZERO]
+        return [Fraction(sign) if i == index else ZERO for i in range(dimension + 1)]
 
     def tightened(self, index: int, sign: int, value: Fraction) -> Context:
         """With one more bound, if it is tighter than the one there is."""
@@ -145,14 +182,45 @@ class Context:
         """What a term of a branch says."""
         if term.fact == "bound":
             assert term.index is not None
-            if term.index >= dimension:
-                raise CertificateInvalid(f"there is no entry {term.index} of a")
+            if term.index >= dimension + len(self.frame):
+                raise CertificateInvalid(f"there is no entry {term.index} of a{self._or_frame}")
             value = self.bound(term.index, term.sign, dimension, evidence)
-            return Fact(_axis(term.index, Fraction(term.sign), dimension + 1), rights((self.unit, value)))
+            return Fact(self.along(term.index, term.sign, dimension), rights((self.unit, value)))
         found = self.denied if term.fact == "denied" else self.corner
         if found is None:
             raise CertificateInvalid("nothing of the kind is assumed here")
         return found
+
+    @property
+    def _or_frame(self) -> str:
+        return f", and the frame has {len(self.frame)} vectors" if self.frame else ""
+
+    def arc(self, robustness: Any, term: Term, evidence: Evidence) -> Fact:
+        """The upper bound on the length of `robustness` that the bounds along the frame say.
+
+        Where two of them contradict each other, l_k > u_k, no model is in this case, and anything may be said of all of them.
+        """
+        assert term.at is not None
+        if not self.frame:
+            raise CertificateInvalid("it is about a frame, and the proof has none")
+        self._refuse_frame(robustness)
+        p = len(self.frame[0])
+        ends = [[self.bound(p + k, sign, p, evidence) for sign in (1, -1)] for k in range(len(self.frame))]
+        refuse_unwieldy((v for pair in ends for v in pair), "the bounds along the frame")
+        sums = [low - minus_high for low, minus_high in ends]
+        left = [dot(sums, column) for column in zip(*self.frame, strict=True)]
+        at = Fraction(term.at)
+        level = -dot(*zip(*ends, strict=True)) - at * at
+        return Fact([*left, ZERO], rights((robustness, 2 * at), (self.unit, level)))
+
+    def _refuse_frame(self, robustness: Any) -> None:
+        """None if the squares along the frame are at least that of the length; raises CertificateInvalid otherwise."""
+        known = self.found.setdefault("frames", [])
+        answer = next((holds for spec, holds in known if spec is robustness or spec == robustness), None)
+        if answer is None:
+            known.append((robustness, answer := is_frame(robustness, self.frame)))
+        if not answer:
+            raise CertificateInvalid("the squares along the frame are not shown to be at least that of the robustness")
 
     def chord(self, robustness: Any, term: Term, evidence: Evidence) -> Fact:
         """The upper bound on the length of `robustness` that a chord says."""
@@ -180,9 +248,7 @@ class Context:
 
 def _at_corners(spec: Any, box: Sequence[Vector], slopes: Vector, evidence: Evidence) -> Fraction:
     """At least the largest ‖a‖* − slopes·a in a box, given by the two ends of every entry."""
-    base = spec
-    while isinstance(base, dict) and base["norm"] == "weighted":
-        base = base["base"]
+    base = base_of(spec)
     if isinstance(base, str):
         q, weights = exponent_and_weights(spec, len(box))
         if q != 1 or any(slopes):
@@ -229,12 +295,13 @@ def duties(log: Mapping[int, Answer], branched: Branched, dimension: int, denied
     """All that has to be shown for the branches to prove their claim; raises CertificateInvalid if they leave a case out."""
     leaves = 0
     waiting: list[tuple[Branch, Context, tuple[int, ...]]]
-    waiting = [(branched.branch, Context(log[branched.row].distance, {}, denied), ())]
+    frame, unit = checked_frame(branched.frame, dimension), log[branched.row].distance
+    waiting = [(branched.branch, Context(unit, {}, denied, frame=frame), ())]
     while waiting:
         branch, context, path = waiting.pop()
         what = f"case {'.'.join(map(str, path))}: " if path else ""
         for n, bound in enumerate(branch.bounds):
-            _refuse_odd(bound.index, bound.value, dimension, f"{what}bound {n}")
+            _refuse_odd(bound.index, bound.value, dimension, len(frame), f"{what}bound {n}")
             if type(bound.sign) is not int or bound.sign not in (1, -1):
                 raise CertificateInvalid(f"{what}bound {n} has the sign {bound.sign!r}; it is 1 or -1")
             yield Duty(bound.terms, context, f"{what}bound {n}: ", bound)
@@ -263,7 +330,7 @@ def _cases(log: Mapping[int, Answer], branch: Branch, context: Context, dimensio
     if (branch.corners is None) == (branch.index is None) or (branch.index is None) != (branch.value is None):
         raise CertificateInvalid(f"{what}a split is at a value of one entry of a, or by the corners of a row's ball")
     if branch.corners is None:
-        _refuse_odd(branch.index, branch.value, dimension, f"{what}a split")
+        _refuse_odd(branch.index, branch.value, dimension, len(context.frame), f"{what}a split")
         assert branch.index is not None
         assert branch.value is not None
         return [context.tightened(branch.index, sign, sign * branch.value) for sign in (-1, 1)]
@@ -278,11 +345,23 @@ def _cases(log: Mapping[int, Answer], branch: Branch, context: Context, dimensio
     return [replace(context, corner=Fact([*d, ZERO], rights((spec, Fraction(1))))) for d in corners]
 
 
-def _refuse_odd(index: Any, value: Any, dimension: int, who: str) -> None:
-    if type(index) is not int or not 0 <= index < dimension:
-        raise CertificateInvalid(f"{who} is about the entry {index!r} of a, which has {dimension}")
+def _refuse_odd(index: Any, value: Any, dimension: int, directions: int, who: str) -> None:
+    if type(index) is not int or not 0 <= index < dimension + directions:
+        beyond = f", beyond which are {directions} directions of the frame" if directions else ""
+        raise CertificateInvalid(f"{who} is about the entry {index!r} of a, which has {dimension}{beyond}")
     refuse_inexact([value], who)
 
 
-def _axis(index: int, value: Fraction, size: int) -> list[Fraction]:
-    return [value if i == index else ZERO for i in range(size)]
+def checked_frame(frame: Sequence[Vector], dimension: int) -> Sequence[Vector]:
+    """The frame, if its vectors are rational ones of this dimension, none of them 0; raises CertificateInvalid otherwise."""
+    if len(frame) > LARGEST_FRAME:
+        raise CertificateInvalid(f"the frame has {len(frame)} vectors; at most {LARGEST_FRAME} are allowed")
+    for k, vector in enumerate(frame):
+        if len(vector) != dimension:
+            raise CertificateInvalid(f"vector {k} of the frame has {len(vector)} entries, not {dimension}")
+        refuse_inexact(vector, f"vector {k} of the frame", FRAME_BITS)
+        if not any(vector):
+            raise CertificateInvalid(f"vector {k} of the frame is 0")
+    # Short ones may still have a common denominator that nobody could compute with: hundreds of vectors, each with its own.
+    refuse_unwieldy((v for vector in frame for v in vector), "the frame", FRAME_BITS)
+    return frame

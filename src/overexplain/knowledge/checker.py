@@ -21,7 +21,7 @@ A robust explanation lies ρ·s beyond the plane, s = ‖a‖* of the dual of it
 
     plane     ±σ·(a·x' − b) ≥ ±ρ·s − τ·t     (only + if it may exceed the optimum)
     reach     y·(a·x − b) ≥ m·t − ρ·s        the step is no longer than the tolerance and the slack allow
-    chord     α·a ≥ δ·s − γ·t                an upper bound on s, see `branches`
+    chord     α·a ≥ δ·s − γ·t                an upper bound on s, see `branches`; it has *arcs* as well
 
 An explanation that was chosen from a domain has its label, `flips`, and, where continuous features brought it there, `plane`.
 
@@ -49,7 +49,7 @@ from operator import mul
 from typing import Any, NamedTuple
 
 from overexplain.errors import CertificateInvalid
-from overexplain.knowledge.branches import IN_BRANCHES, Bound, Branch, Branched, Context, duties
+from overexplain.knowledge.branches import IN_BRANCHES, OF_NO_ROW, Bound, Branch, Branched, Context, duties
 from overexplain.knowledge.enclosures import (
     ZERO,
     Evidence,
@@ -193,16 +193,18 @@ class _Book:
         """What the term says, if the log promises it; `rows` are those of the whole list."""
         if term.fact == "hoelder":
             return self._hoelder(term, rows, context)
-        if term.fact in IN_BRANCHES:
-            if context is None:
-                raise CertificateInvalid("it belongs into a branch")
+        if term.fact in IN_BRANCHES and context is None:
+            raise CertificateInvalid("it belongs into a branch")
+        if context is not None and term.fact in OF_NO_ROW:
             return context.fact(term, dimension, self.evidence)
         answer = self.answer(term.row, "it")
-        if term.fact == "chord":
+        if term.fact in ("chord", "arc"):
             context = context or Context(answer.distance)
             if answer.robustness is None or context.unit is None:
                 raise CertificateInvalid(f"row {term.row} has no known distance and robustness")
-            return context.chord(answer.robustness, term, self.evidence)
+            if term.fact == "arc" and answer.radius is None:
+                raise CertificateInvalid(f"the reach of row {term.row} is secret: no length that an arc could bound")
+            return (context.chord if term.fact == "chord" else context.arc)(answer.robustness, term, self.evidence)
         assert term.row is not None
         fact = self._always(term, answer)
         if fact is not None:
@@ -307,7 +309,7 @@ def _check_branches(book: _Book, branches: Branched, point: Vector | None, verdi
     for duty in duties(book.log, branches, dimension, denied):
         wanted, gain = [ZERO] * (dimension + 1), None
         if duty.bound is not None:
-            wanted[duty.bound.index] = Fraction(duty.bound.sign)
+            wanted = duty.context.along(duty.bound.index, duty.bound.sign, dimension)
             gain = (unit.distance, duty.bound.value)
         _add_up(book, duty.terms, wanted, strict=duty.bound is None, what=duty.what, context=duty.context, gain=gain)
 
@@ -405,9 +407,9 @@ def _is_sane(term: Term, who: str) -> bool:
         raise CertificateInvalid(f"{who} has the negative weight {_show(term.weight)}")
     if type(term.sign) is not int or term.sign not in (1, -1):
         raise CertificateInvalid(f"{who} has the sign {term.sign!r}; it is 1 or -1")
-    if fact in IN_BRANCHES and term.row is not None:
+    if fact in OF_NO_ROW and term.row is not None:
         raise CertificateInvalid(f"{who} is about no row")
-    if term.row is None and fact not in ("hoelder", *IN_BRANCHES):
+    if term.row is None and fact not in ("hoelder", *OF_NO_ROW):
         raise CertificateInvalid(f"{who} names no row")
     has_vector, has_distance = fact in ("ray", "hoelder", "chord"), fact == "hoelder" and term.row is None
     if (term.sign != 1 and fact not in ("plane", "bound", "entry")) or (term.vector is None) == has_vector:
@@ -423,8 +425,10 @@ def _is_sane(term: Term, who: str) -> bool:
     has_index = fact in ("bound", "entry")
     if (term.index is None) == has_index or (has_index and not _is_index(term.index)):
         raise CertificateInvalid(f"{who}: the index of an entry of a belongs to bound and entry, got {term.index!r}")
-    if fact != "chord" and (term.power is not None or term.at is not None):
-        raise CertificateInvalid(f"{who}: a power belongs to chord, and a place where it touches")
+    if (fact != "chord" and term.power is not None) or (fact not in ("chord", "arc") and term.at is not None):
+        raise CertificateInvalid(f"{who}: a power belongs to chord, and a place where it touches; that to arc as well")
+    if fact == "arc" and (term.at is None or term.at < 0):
+        raise CertificateInvalid(f"{who}: an arc touches at some number, 0 or more")
     if term.power is not None:
         at = term.at if term.at is not None or term.power > 1 else 1  # a power of 1 touches everywhere
         if term.power < 1 or at is None or at <= 0:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
+from operator import mul
 from typing import Any
 
 Vector = Sequence[Fraction]
@@ -32,6 +33,9 @@ LARGEST_EXPONENT = 10_000
 
 LARGEST_ERROR = Fraction(1, 10**20)
 """A power whose exponent times logarithm is known no better than this is refused."""
+
+LONGEST_PIVOT = 2000
+"""Binary digits of the whole numbers by which a matrix is shown to be semidefinite: beyond them they are rounded."""
 
 ZERO = Fraction(0)
 
@@ -97,7 +101,7 @@ def dual_spec(spec: Any) -> Any:
         return "linf" if q == 1 else "l2" if q == 2 else f"lp:{q / (q - 1)}"
     kind = spec["norm"]
     if kind == "weighted":
-        weights = [1 / Fraction(w) for w in spec["weights"]]
+        weights = [1 / _positive(Fraction(w)) for w in spec["weights"]]
         return {"norm": "weighted", "base": dual_spec(spec["base"]), "weights": weights}
     duals = {"group": "group-max", "mahalanobis": "dual-mahalanobis"}
     duals |= {dual: norm for norm, dual in duals.items()}
@@ -112,16 +116,77 @@ def dual_spec(spec: Any) -> Any:
 
 def product(spec: Any, u: Vector, v: Vector) -> Fraction | None:
     """The scalar product ⟨u, v⟩ with ‖x‖² = ⟨x, x⟩, where the norm comes from one; None where it does not."""
+    image = image_of(spec, v)
+    return None if image is None else dot(u, image)
+
+
+def image_of(spec: Any, v: Vector) -> Vector | None:
+    """M·v, where ‖x‖² = xᵀMx; None where the norm comes from no scalar product."""
     if isinstance(spec, str):
-        return dot(u, v) if exponent(spec) == 2 else None
+        return v if exponent(spec) == 2 else None
     kind = spec["norm"]
     if kind == "weighted":
-        return product(spec["base"], weighted(spec, u), weighted(spec, v))
+        image = image_of(spec["base"], weighted(spec, v))
+        return None if image is None else weighted(spec, image)
     if kind == "mahalanobis":
-        return dot(u, [dot(row, v) for row in _symmetric(spec)])
+        return [dot(row, v) for row in _symmetric(spec)]
     if kind == "dual-mahalanobis":
-        return dot(u, solve(_symmetric(spec), v))
+        return solve(_symmetric(spec), v)
     return None
+
+
+def is_frame(spec: Any, frame: Sequence[Vector]) -> bool:
+    """True only if ‖a‖*² ≤ Σ(f·a)² over the frame for every a, the norm being ℓ2, Mahalanobis, or either with weights.
+
+    ‖x‖² = xᵀMx has ‖a‖*² = aᵀM⁻¹a, and M is invertible: what is to be shown, FᵀF ⪰ M⁻¹, is (FM)ᵀ(FM) ⪰ M. NotEnclosed for
+    another norm.
+    """
+    base, size = base_of(spec), len(frame[0])
+    axes = [[Fraction(i == k) for i in range(size)] for k in range(size)]
+    images = [image_of(spec, axis) for axis in axes]
+    if (isinstance(base, dict) and base["norm"] != "mahalanobis") or None in images:
+        raise NotEnclosed(
+            "a frame is for the squares of ℓ2, weighted ℓ2 or a Mahalanobis norm, and this is none of them"
+        )
+    matrix = [list(image or ()) for image in images]
+    turned = [list(image_of(spec, vector) or ()) for vector in frame]
+    below = math.lcm(*(v.denominator for row in (*matrix, *turned) for v in row))
+    squares, whole = ([[int(v * below) for v in row] for row in rows] for rows in (turned, matrix))
+    columns = list(zip(*squares, strict=True))
+    return is_semidefinite(
+        [
+            [sum(map(mul, columns[i], columns[j])) - below * whole[i][j] for j in range(i, size)]
+            for i in range(size)
+        ]
+    )  # fmt: skip
+
+
+def is_semidefinite(upper: Sequence[Sequence[int]]) -> bool:
+    """True only if a symmetric matrix has no negative eigenvalue; each of its rows is given from the diagonal on.
+
+    By elimination (Bareiss): pivots are not negative, and one of 0 has a row of 0. With a pivot d and its row r the rest W is
+    d·W − rᵀr, divided by the pivot before. Where numbers get long, all are rounded down at last digits instead: of n rows
+    that takes a matrix with entries between 0 and 1 away, which is at most n times the identity, and that is taken off as well.
+    What is shown of the smaller matrix holds for the larger one.
+    """
+    work, before = [list(row) for row in upper], 1
+    while work:
+        longest = max(abs(v) for row in work for v in row).bit_length()
+        if longest > LONGEST_PIVOT:
+            work, before = [[v >> (longest - LONGEST_PIVOT) for v in row] for row in work], 0
+            for row in work:
+                row[0] -= len(work)
+        top, *work = work
+        if top[0] < 0 or (top[0] == 0 and any(top)):
+            return False
+        if top[0]:
+            rows = enumerate(work, 1)
+            work = [
+                [(top[0] * v - top[i] * u) // (before or 1) for v, u in zip(row, top[i:], strict=True)]
+                for i, row in rows
+            ]
+            before = before and top[0]
+    return True
 
 
 def is_level(spec: Any, w: Vector, d: Vector) -> bool:
@@ -246,7 +311,13 @@ def weighted(spec: Any, x: Vector) -> Vector:
     weights = _exact(spec["weights"])
     if len(weights) != len(x):
         raise NotEnclosed(f"the norm has {len(weights)} weights, the vector {len(x)} entries")
-    return [w * v for w, v in zip(weights, x, strict=True)]
+    return [_positive(w) * v for w, v in zip(weights, x, strict=True)]
+
+
+def _positive(weight: Fraction) -> Fraction:
+    if weight <= 0:
+        raise NotEnclosed("a weight of the norm is not above 0")
+    return weight
 
 
 def split(spec: Any, x: Vector) -> list[Vector]:
@@ -322,6 +393,13 @@ def solve(rows: Sequence[Vector], right: Vector) -> list[Fraction]:
     return z
 
 
+def base_of(spec: Any) -> Any:
+    """The norm behind all weights."""
+    while isinstance(spec, dict) and spec["norm"] == "weighted":
+        spec = spec["base"]
+    return spec
+
+
 def exponent_and_weights(spec: Any, dimension: int) -> tuple[Fraction | None, list[Fraction]]:
     """(q, weights) of ‖weights·x‖_q, q = None for ∞; NotEnclosed for a norm that is no weighted ℓq."""
     if isinstance(spec, str):
@@ -340,7 +418,7 @@ def axis_length(spec: Any, index: int, dimension: int, evidence: Evidence = no_e
     if spec["norm"] == "weighted":
         if len(spec["weights"]) != dimension:
             raise NotEnclosed(f"the norm has {len(spec['weights'])} weights, the vector {dimension} entries")
-        return Fraction(spec["weights"][index]) * axis_length(spec["base"], index, dimension, evidence)
+        return _positive(Fraction(spec["weights"][index])) * axis_length(spec["base"], index, dimension, evidence)
     axis = [ZERO] * dimension
     axis[index] = Fraction(1)
     return enclose(spec, axis, evidence)[1]

@@ -15,7 +15,7 @@ from fractions import Fraction
 from typing import Any, TypeVar
 
 from overexplain.errors import CertificateInvalid, InvalidInput
-from overexplain.knowledge.branches import DEEPEST
+from overexplain.knowledge.branches import DEEPEST, LARGEST_FRAME
 from overexplain.knowledge.checker import FACTS, Bound, Branch, Branched, Lemma, Length, Term
 from overexplain.log.jsonl.formats import parse_json
 
@@ -234,7 +234,8 @@ def read_length(entry: Any, what: str) -> Length:
 
 def write_branches(branched: Branched) -> dict[str, Any]:
     """A proof by cases as a list of branches, each before its parts: however deep they go, the JSON does not."""
-    return {"row": branched.row, "list": [_write_branch(branch) for branch in branched.walk()]}
+    frame = {"frame": [write_vector(vector) for vector in branched.frame]} if branched.frame else {}
+    return {"row": branched.row, **frame, "list": [_write_branch(branch) for branch in branched.walk()]}
 
 
 def _write_branch(branch: Branch) -> dict[str, Any]:
@@ -261,7 +262,10 @@ def _write_bound(bound: Bound) -> dict[str, Any]:
 
 def read_branches(entry: Any, what: str) -> Branched:
     """The proof by cases that `write_branches` wrote."""
-    entry = refuse_unknown(entry, ("row", "list"), ("row", "list"), what)
+    entry = refuse_unknown(entry, ("row", "list", "frame"), ("row", "list"), what)
+    frame = read_list(entry["frame"], f"{what}: frame vector", read_vector) if "frame" in entry else ()
+    if "frame" in entry and not 0 < len(frame) <= LARGEST_FRAME:
+        raise CertificateInvalid(f"{what}: a frame has 1 to {LARGEST_FRAME} vectors, got {len(frame)}")
     waiting: list[tuple[Branch, int]] = []  # with how deep it goes
     for branch, parts in reversed(read_list(entry["list"], f"{what}: branch", _read_branch)):
         if parts > len(waiting):
@@ -275,7 +279,7 @@ def read_branches(entry: Any, what: str) -> Branched:
         raise CertificateInvalid(
             f"{what} must be one branch and its parts, got {len(waiting)} that are no part of another"
         )
-    return Branched(read_row(entry["row"], f"{what}: row"), waiting[0][0])
+    return Branched(read_row(entry["row"], f"{what}: row"), waiting[0][0], frame)
 
 
 def _read_branch(entry: Any, what: str) -> tuple[Branch, int]:

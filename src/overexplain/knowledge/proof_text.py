@@ -91,7 +91,7 @@ def _share(term: Term, label: int | None, norm: Any, is_robust: bool) -> tuple[F
             return -y * term.weight, ("", f" · entry {term.index} of the step of row {term.row}")
         case "ray":
             return term.weight * _largest(term), ("rest ", f" (level with the step of row {term.row})")
-        case "chord":
+        case "chord" | "arc":
             return term.weight * _largest(term), ("rest ", f" (robustness of row {term.row})")
         case _:
             spec = term.distance if term.row is None else norm

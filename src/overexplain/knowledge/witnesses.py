@@ -91,13 +91,16 @@ def find_offset(
             continue
         at = model.along(answer.whole)
         ends: tuple[Fraction, Fraction | None] = (ZERO, None)  # of the margin m = y·(a·x − b)
-        is_told = answer.distance is not None and answer.slack is not None and answer.radius is not None
-        if answer.is_used and is_told and not answer.is_confined:
+        is_measured = answer.distance is not None and answer.slack is not None
+        if answer.is_used and is_measured and not answer.is_confined:
             found = model.levels(answer, answer.label)
             if found is None:
                 return []
-            reach = model.reach(answer)
-            ends = (max(ZERO, found.low - reach[0]), found.high - reach[1])
+            if answer.radius is None:  # a secret reach may be 0
+                ends = (ZERO, found.high)
+            else:
+                reach = model.reach(answer)
+                ends = (max(ZERO, found.low - reach[0]), found.high - reach[1])
         if answer.label > 0:
             high = at - ends[0] if high is None else min(high, at - ends[0])
             low = low if ends[1] is None else at - ends[1] if low is None else max(low, at - ends[1])
