@@ -27,6 +27,7 @@ check: $(VENV)/.checks
 	$(BIN)/lint-imports
 	$(BIN)/python benchmarks/readme_table.py --check
 	$(BIN)/python benchmarks/certify.py --check
+	$(BIN)/python benchmarks/robust_tables.py --check
 	$(BIN)/python benchmarks/monitor.py --check
 	$(BIN)/python benchmarks/audit_tables.py --check
 	$(BIN)/python benchmarks/logs.py --check
@@ -70,6 +71,7 @@ bench-certify: $(VENV)/.tests
 	$(BIN)/python benchmarks/certify.py --proofs
 
 bench-robust: $(VENV)/.tests
+	$(BIN)/python benchmarks/robust_tables.py
 	$(BIN)/python benchmarks/robust.py
 
 # Labels only, then every wrapper and imitation, then dice-ml itself.

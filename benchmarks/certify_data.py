@@ -32,6 +32,7 @@ LONG, LONG_TABLES = 5000, ("taiwan_credit_default", "adult", "scorecard")
 WHOLE = len(TABLES) * len(ANSWERS) * (len(LOGS) - 1) + len(LONG_TABLES)
 """Cells of all tables."""
 MOST_POINTS = 30_000
+RADIUS = 0.1
 MOST_OTHERS = 1000
 GAUSSIAN = {
     "5/500": 1_000_000,
@@ -66,6 +67,8 @@ class Work:
     truth: Labels
     others: FloatArray
     """Points like those asked about, but none of them: what is made on first use is made for these."""
+    terms: ox.Mechanism | None = None
+    """Those of the explanations."""
 
     def log(self) -> ox.QueryLog:
         """What was asked and answered."""
@@ -73,7 +76,7 @@ class Work:
         if self.explained is None:
             log.add_label(self.asked, self.labels)
         else:
-            log.add_explanation(self.asked, self.explained, label=self.labels, mechanism=ox.Mechanism(self.answers))
+            log.add_explanation(self.asked, self.explained, label=self.labels, mechanism=self.terms)
         return log
 
 
@@ -128,8 +131,18 @@ def works(tables: list[str], answers: list[str], logs: list[int]) -> Iterator[Wo
 def _work(
     name: str, answers: str, plane: ox.Hyperplane, asked: FloatArray, points: FloatArray, others: FloatArray
 ) -> Work:
-    explained = None if answers == "labels" else np.asarray(ox.ModelOracle(plane, answers).explain(asked))
-    return Work(name, answers, asked, plane.labels(asked), explained, points, plane.labels(points), others)
+    terms = None if answers == "labels" else _terms(answers, plane, asked)
+    explained = None if terms is None else np.asarray(ox.ModelOracle(plane, terms).explain(asked))
+    return Work(name, answers, asked, plane.labels(asked), explained, points, plane.labels(points), others, terms)
+
+
+def _terms(answers: str, plane: ox.Hyperplane, asked: FloatArray) -> ox.Mechanism:
+    """A distance; or distance/ball, whose radius is a tenth of the median distance of the points from the plane."""
+    distance, _, ball = answers.partition("/")
+    if not ball:
+        return ox.Mechanism(distance)
+    far = np.abs(plane.margin(asked)) / float(ox.norm(distance).dual(plane.normal))
+    return ox.Mechanism(distance, robustness=ball, radius=RADIUS * float(np.median(far)))
 
 
 def _path(name: str) -> Path:
