@@ -114,8 +114,8 @@ CLAIMS: tuple[tuple[str, tuple[Claim, ...]], ...] = (
     (
         "Regions from robust counterfactuals",
         (
-            Claim("eq:RCF_J0", "the ball around the answer to a No is Yes", ("overexplain.knowledge.shells",)),
-            Claim("eq:RCF_J1", "the ball around the answer to a Yes is No", ("overexplain.knowledge.shells",)),
+            Claim("eq:RCF_J0", "the ball around the answer to a No is Yes", ("overexplain.knowledge.prover.balls",)),
+            Claim("eq:RCF_J1", "the ball around the answer to a Yes is No", ("overexplain.knowledge.prover.balls",)),
             Claim("eq:RCF_sg", "a is a subgradient at the step", _SETS),
             Claim("lem:perspective_point", "x' − d·v has the class of x for d ≥ ρC", ("overexplain.knowledge.chords",)),
             Claim("eq:proof_perspective_1", "in its proof: how far behind the plane"),

@@ -61,7 +61,7 @@ def test_every_share_is_what_the_proving_engine_says_of_the_same_log(spec) -> No
     found, first = curve(spec, **looks), order(spec, **looks)
     unsettled = 0.0
     for k, share in zip(found.answers, found.first, strict=True):
-        verdicts = Knowledge(first.log(k), robust="shared").certify(first.judged)
+        verdicts = Knowledge(first.log(k)).certify(first.judged)
         proved = float(np.mean(np.abs(verdicts.codes) == 1))
         unsettled = max(unsettled, proved - share)
         assert share <= proved

@@ -74,7 +74,7 @@ def test_a_level_gives_the_verdicts_of_the_library_and_proofs_that_verify(level,
 
 
 def test_exact_decides_what_the_convex_set_leaves_open_by_cases(capsys) -> None:
-    assert run(["certify", "log.jsonl", "points.csv", "-o", "verdicts.csv"]) == 0
+    assert run(["certify", "log.jsonl", "points.csv", "--robust", "shared", "-o", "verdicts.csv"]) == 0
     out = capsys.readouterr().out
     assert verdicts() == ["UNDECIDED", "UNDECIDED", *EXACT[2:]]
     assert "40 % are not settled: the convex set of --robust shared, or a limit, leaves them open; " in words(out)
@@ -82,7 +82,7 @@ def test_exact_decides_what_the_convex_set_leaves_open_by_cases(capsys) -> None:
     assert "(5 labels and 2 explanations, all robust) determines at least 40 %" in words(out)
     assert all(len(line) <= 80 for line in out.splitlines())
     written_files = ["-o", "exact.csv", "--proofs", "proofs.jsonl"]
-    assert run(["certify", "log.jsonl", "points.csv", "--robust", "exact", *written_files]) == 0
+    assert run(["certify", "log.jsonl", "points.csv", *written_files]) == 0
     assert "not settled" not in capsys.readouterr().out
     assert verdicts("exact.csv") == EXACT
     proofs = [json.loads(line) for line in Path("proofs.jsonl").read_text().splitlines()]
@@ -108,7 +108,7 @@ def test_json_says_how_robust_rows_were_used(capsys) -> None:
     found = json.loads(capsys.readouterr().out)
     assert found["robust"] == {"level": "paper", "explanations": 2, "balls": ["l2"], "secret": 0}
     assert run(["map", "log.jsonl", "--features", "0,1", "--size", "5x5", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["robust"]["level"] == "shared"
+    assert json.loads(capsys.readouterr().out)["robust"]["level"] == "exact"
     log = QueryLog(features=FEATURES)
     log.add_label(LABELLED, [-1, 1, 1])
     log.save("labels.jsonl")

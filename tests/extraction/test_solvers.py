@@ -17,16 +17,22 @@ MODELS = {"breast_cancer": standardized(5), "one-hot": one_hot(0)}
 @pytest.mark.parametrize("distance", DISTANCES)
 @pytest.mark.parametrize("name", MODELS)
 def test_claimed_bounds_are_true(name, distance, solver, labels) -> None:
-    plane = MODELS[name]
+    plane, estimated = MODELS[name], 0
     for margin in MARGINS:
         for one_sided in (False, True):
             found = ox.extract(SolverService(plane, distance, solver, margin, labels, one_sided), rng=0, budget=3000)
             angle, offset = errors_of(found, plane, distance)
+            if found.error_bound is None:  # answers that no tolerance explains: by their last digits, the processor's
+                estimated += 1
+                assert found.premise is None
+                assert any("is estimated" in note for note in found.assumptions)
+                continue
             assert angle <= found.error_bound, (margin, one_sided, found.spent, found.premise)
             assert (found.offset_bound is None) == (one_sided and not labels)
             assert found.offset_bound is None or offset <= found.offset_bound, (margin, one_sided, found.spent)
             assert found.spent.confirmation >= 1
             assert found.premise.startswith(("every answer is within", "every label is right"))
+    assert estimated <= 1
 
 
 @pytest.mark.parametrize("distance", DISTANCES)

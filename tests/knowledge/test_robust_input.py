@@ -448,3 +448,28 @@ def test_adding_a_row_that_contradicts_changes_nothing(level: Any) -> None:
         knowledge.add(log.points[row], -int(log.labels[row]), log.explanations[row], log.mechanism)
     assert len(knowledge.log) == len(log)
     np.testing.assert_array_equal(knowledge.certify(points).codes, before)
+
+
+@levels
+def test_a_side_that_only_the_ball_proves(level: Any) -> None:
+    """The answer's ball is Yes, so its question is a No; in one dimension the length of any ball is that of the slope."""
+    log = ox.QueryLog(mechanism=robust("l1", "l2", 0.337))
+    log.add_explanation([-1.12], [0.474])
+    log.add_label([[-0.14]], [-1])
+    knowledge = ox.Knowledge(log, robust=level)
+    assert knowledge.certify([[-1.0], [1.0], [-0.5]]).codes.tolist() == [-1, 1, -1]
+    knowledge.prove([1.0]).verify(log)
+
+
+@levels
+@pytest.mark.parametrize("distances", [("l1", "l1"), ("l1", "linf")])
+def test_merely_valid_answers_with_a_ball_of_another_norm(level: Any, distances: tuple[str, str]) -> None:
+    """Nothing bounds the length of the distance then: that of the ball alone can pay for a proof."""
+    log = ox.QueryLog()
+    first, second = (robust(distance, "l2", 0.25, slack=None) for distance in distances)
+    log.add_explanation([2.5, 2.0], [-1.2795085, 2.0], -1, first)
+    log.add_explanation([-2.0, 5.0], [-4.2115125, 5.0], -1, second)
+    log.add_label([[-0.5, 2.5], [-2.5, 2.0], [0.5, 2.5]], [-1, 1, -1])
+    knowledge = ox.Knowledge(log, robust=level)
+    assert knowledge.certify([[-3.3557562371122147, 3.5], [-2.8, 2.0], [0.0, 2.2]]).codes.tolist() == [1, 1, -1]
+    knowledge.prove([-3.3557562371122147, 3.5]).verify(log)

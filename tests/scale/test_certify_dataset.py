@@ -129,7 +129,7 @@ def test_knowledge_of_any_distance_can_be_sent(terms: str) -> None:
     rows = people(200, seed=3)
     sent = pickle.loads(pickle.dumps(Knowledge(log).prepared()))
     assert np.array_equal(sent.fork().certify(rows).codes, Knowledge(log).certify(rows).codes)
-    assert sent.settings == {"robust": "shared", "tolerance": None, "time_limit": None}
+    assert sent.settings == {"robust": "exact", "tolerance": None, "time_limit": None}
 
 
 def test_what_is_sent_to_workers_is_in_one_piece(tmp_path: Path) -> None:

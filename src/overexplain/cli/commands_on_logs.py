@@ -101,7 +101,7 @@ def certify(
     radius: Radius = None,
     tolerance: Tolerance = None,
     slack: Slack = "0",
-    robust: Robust = Level.shared,
+    robust: Robust = Level.exact,
     time_limit: TimeLimit = None,
     as_json: AsJson = False,
 ) -> Work:
@@ -162,7 +162,7 @@ def draw_map(
     radius: Radius = None,
     tolerance: Tolerance = None,
     slack: Slack = "0",
-    robust: Robust = Level.shared,
+    robust: Robust = Level.exact,
     time_limit: TimeLimit = None,
     as_json: AsJson = False,
 ) -> Work:

@@ -14,12 +14,10 @@ import numpy as np
 from overexplain.errors import CertificateInvalid, DimensionMismatch, InvalidInput, SolverFailed
 from overexplain.geometry.arrays import BoolArray, FloatArray, IntArray, as_point, frozen
 from overexplain.geometry.hyperplane import YES
-from overexplain.knowledge.certificates import Disagreement
 from overexplain.knowledge.generators import Generators, Said, generators_of, why_not_plain
 from overexplain.knowledge.known import Known
 from overexplain.knowledge.prover.rationals import OutOfTime
-from overexplain.knowledge.settle import Settled
-from overexplain.knowledge.ties import Model
+from overexplain.knowledge.prover.reduction import Model
 from overexplain.knowledge.tracing import Box, Corner, Point, trace
 from overexplain.knowledge.verdicts import Verdict, Verdicts
 from overexplain.knowledge.wrapping import Cut, wrap
@@ -192,18 +190,12 @@ class CertainRegion:
         """Models, checked, of which one denies the verdict on x, if it is UNKNOWN and that is found soon."""
         known = self._known
         if known.prover is None:
-            with suppress(SolverFailed):
-                proof = known.prove(x, None)
-                if isinstance(proof, Disagreement):
-                    yield from ((list(m.normal), m.offset) for m in (proof.yes, proof.no))
             return
         with suppress(CertificateInvalid, OutOfTime, *BEYOND_FLOAT64):
             for found in known.prover.settle(x, int(Verdict.UNKNOWN), known.deadline()):
                 if found.models is not None:
-                    yes, no = found.models
-                    known.proof(x, Settled(Verdict.UNKNOWN, yes=yes, no=no))
-                    yield yes
-                    yield no
+                    known.proof(x, found)
+                    yield from found.models
                     return
 
 

@@ -14,6 +14,7 @@ the one direction of smooth distances come out of one construction.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import lru_cache
@@ -24,12 +25,13 @@ from typing import final
 import numpy as np
 
 from overexplain.geometry.arrays import FloatArray
+from overexplain.geometry.lp import Lp
 from overexplain.geometry.norm import FLOAT64_ANSWER, Norm
 from overexplain.geometry.norms import Weighted
 from overexplain.geometry.polyhedral import Facets, Polyhedral
 from overexplain.knowledge.branches import FEW_CORNERS, MOST_CORNERS
-from overexplain.knowledge.facts import Facts, Secret, Steepest, is_euclidean, length_error
-from overexplain.knowledge.rational_norms import exponent_and_weights
+from overexplain.knowledge.checker import Term
+from overexplain.knowledge.facts import Steepest, is_euclidean, length_error
 
 Side = tuple[int, int]
 """(i, ±1): the bound ±a_i ≥ value·t."""
@@ -38,12 +40,11 @@ Side = tuple[int, int]
 @final
 @dataclass(frozen=True)
 class Box:
-    """lo·t ≤ a ≤ hi·t, t the length with number `unit`; `why` says for each side which row's step, with which weight, proves it.
+    """lo·t ≤ a ≤ hi·t; `why` says for each side which row's step, with which weight, proves it.
 
     Sides that are not in `why` are Hölder's |a_i| ≤ ‖e_i‖·t.
     """
 
-    unit: int
     low: FloatArray
     high: FloatArray
     why: dict[Side, tuple[int, Fraction]] = field(default_factory=dict)
@@ -58,20 +59,17 @@ class Box:
         return replace(self, low=np.minimum(lows, highs) if high is None else lows, high=np.maximum(lows, highs))
 
 
-def whole_box(norm: Norm, number: int, p: int) -> Box:
+def whole_box(norm: Norm, p: int) -> Box:
     """Hölder's box."""
     units = norm.units(p) * (1 + _rounding(norm, p))
-    return Box(number, -units, units)
+    return Box(-units, units)
 
 
-def root_box(facts: Facts, number: int) -> Box:
+def root_box(norm: Norm, steps: Sequence[Steepest], p: int) -> Box:
     """The box that steps under a distance leave."""
-    norm = facts.norms[number]
-    box = whole_box(norm, number, facts.dimension)
+    box = whole_box(norm, p)
     low, high, why = box.low.copy(), box.high.copy(), {}
-    for fact in facts.explained:
-        if not isinstance(fact, Steepest) or fact.norm != norm:
-            continue
+    for fact in steps:
         for sign in (1, -1):
             values, kappas = _shown(fact, sign)
             have = low if sign > 0 else -high
@@ -82,7 +80,7 @@ def root_box(facts: Facts, number: int) -> Box:
                 low[better] = values[better]
             else:
                 high[better] = -values[better]
-    return Box(number, low, np.maximum(high, low), why)
+    return Box(low, np.maximum(high, low), why)
 
 
 def _shown(fact: Steepest, sign: int) -> tuple[FloatArray, FloatArray]:
@@ -91,7 +89,7 @@ def _shown(fact: Steepest, sign: int) -> tuple[FloatArray, FloatArray]:
     With α = −y·a and α·w ≥ S·t: e·α_i = κ·α·w + α·(e·e_i − κ·w) ≥ (κ·S − ‖e·e_i − κ·w‖)·t.
     """
     p, w = len(fact.step), fact.step
-    q, weights = exponent_and_weights(fact.norm, p)
+    q, weights = _exponent_and_weights(fact.norm, p)
     d = np.array([float(v) for v in weights])
     towards = -fact.side * sign * np.ones(p)  # e: sign·a_i = e·α_i
     gap = max(fact.length - fact.steepness, 0.0)
@@ -136,13 +134,12 @@ def _by_trial(
 @final
 @dataclass(frozen=True)
 class Chord:
-    """delta·s ≤ gamma·t + slopes·a in its box; s is the length of `ball`.
+    """delta·s ≤ gamma·t + slopes·a in its box; s is the length of the ball of `row`.
 
     `power` None: the limit κ → ∞, s ≤ max|a_i/e_i|, or, for norms that are no weighted ℓq, a chord by the corners of the box.
     """
 
     row: int
-    ball: int
     box: Box
     slopes: FloatArray
     gamma: float
@@ -153,30 +150,29 @@ class Chord:
 
 def dual_exponent(norm: Norm, p: int) -> tuple[float, FloatArray] | None:
     """(r, e) of a weighted ℓq norm: ‖a‖* = ‖a/e‖_r; None for other norms."""
-    q, weights = exponent_and_weights(norm, p)
+    q, weights = _exponent_and_weights(norm, p)
     if q is None:
         return None
     r = np.inf if q == 1 else 1.0 if q == np.inf else q / (q - 1)
     return r, np.array([float(v) for v in weights])
 
 
-def make_chord(facts: Facts, row: int, ball: int, box: Box, power: float, at: float | None = None) -> Chord | None:
+def make_chord(norm: Norm, row: int, box: Box, power: float, at: float | None = None) -> Chord | None:
     """The chord of a box with this power; tangent where all coordinates are at their farthest unless told where.
 
     None for other powers than 1 of a norm that is no weighted ℓq.
     """
-    norm = facts.norms[ball]
-    shape = dual_exponent(norm, facts.dimension)
+    p = len(box.low)
+    shape = dual_exponent(norm, p)
     if shape is None:
         if power != 1:
             return None
-        rough = 1 + _rounding(norm, facts.dimension)
-        shape = np.nan, 1 / (rough * dual_units(norm, facts.dimension))
+        shape = np.nan, 1 / ((1 + _rounding(norm, p)) * dual_units(norm, p))
     r, e = shape
     low, high = box.low / e, box.high / e
     far = np.maximum(np.abs(low), np.abs(high))
     if power == np.inf:
-        return Chord(row, ball, box, np.zeros(len(e)), float(far.max()), 1.0, None, Fraction(1))
+        return Chord(row, box, np.zeros(len(e)), float(far.max()), 1.0, None, Fraction(1))
     kappa = Fraction(power) if power != r else exact_power(norm)
     k = float(kappa)
     ends = np.abs(low) ** k, np.abs(high) ** k
@@ -186,19 +182,19 @@ def make_chord(facts: Facts, row: int, ball: int, box: Box, power: float, at: fl
         at = float((far**k).sum() ** (1 / k))
     at = max(at, 1e-9 * float(far.max()), 1e-300)
     gamma = float(np.maximum(ends[0] - slopes * low, ends[1] - slopes * high).sum() + (k - 1) * at**k)
-    return Chord(row, ball, box, slopes / e, gamma, k * at ** (k - 1), kappa, Fraction(at))
+    return Chord(row, box, slopes / e, gamma, k * at ** (k - 1), kappa, Fraction(at))
 
 
-def corner_chords(facts: Facts, row: int, ball: int, box: Box) -> list[Chord]:
+def corner_chords(norm: Norm, row: int, box: Box) -> list[Chord]:
     """Chords of a norm that is no weighted ℓq by the corners of a box: a level one, and one that is fitted to them."""
-    norm, p = facts.norms[ball], facts.dimension
+    p = len(box.low)
     units, far = dual_units(norm, p), np.maximum(np.abs(box.low), np.abs(box.high))
     chords: list[Chord] = []
     for slopes in (np.zeros(p), _fitted(norm, box, units)):
         if not chords or slopes.any():
             rough = _rounding(norm, p) * float(far @ (np.abs(slopes) + units))
             gamma = _at_corners(norm, box, slopes, units) + rough
-            chords.append(Chord(row, ball, box, slopes, gamma, 1.0, None, Fraction(1)))
+            chords.append(Chord(row, box, slopes, gamma, 1.0, None, Fraction(1)))
     return chords
 
 
@@ -256,7 +252,7 @@ def _fitted(norm: Norm, box: Box, units: FloatArray) -> FloatArray:
 
 def exact_power(norm: Norm) -> Fraction:
     """The dual exponent as the checker knows it: q/(q − 1) for the q that is written down."""
-    q = exponent_and_weights(norm, 1)[0] if norm.dimension is None else exponent_and_weights(norm, norm.dimension)[0]
+    q = _exponent_and_weights(norm, 1)[0] if norm.dimension is None else _exponent_and_weights(norm, norm.dimension)[0]
     assert q is not None
     if np.isinf(q):
         return Fraction(1)
@@ -264,48 +260,18 @@ def exact_power(norm: Norm) -> Fraction:
     return exact / (exact - 1)
 
 
-def unit_of(facts: Facts) -> int | None:
-    """The number of the distance that boxes are measured in: one that a robust answer's step was shortest in."""
-    steps = {fact.row for fact in facts.explained if isinstance(fact, Steepest)}
-    known = [fact for fact in facts.off_plane if fact.norm is not None]
-    best = next((fact for fact in known if fact.row in steps), known[0] if known else None)
-    return None if best is None or best.norm is None else facts.norms.index(best.norm)
+def chord_term(chord: Chord) -> Term:
+    """A chord as the checker knows it, with the weight 1."""
+    slopes = tuple(Fraction(float(v)) for v in chord.slopes)
+    at = None if chord.power in (None, 1) else chord.at
+    return Term("chord", Fraction(1), chord.row, vector=slopes, power=chord.power, at=at)
 
 
-def root_chords(facts: Facts, narrow: Box) -> list[Chord]:
-    """The chords that hold for every consistent model: for each ball in Hölder's box and in the one that steps leave."""
-    found: list[Chord] = []
-    unit = narrow.unit
-    plain = whole_box(facts.norms[unit], unit, facts.dimension)
-    balls = {fact.ball: fact.row for fact in reversed(facts.off_plane) if not isinstance(fact.ball, Secret)}
-    balls |= {f.ball: f.row for f in facts.off_plane if not isinstance(f.ball, Secret) and f.norm == facts.norms[unit]}
-    for ball_norm, row in balls.items():
-        ball = facts.norms.index(ball_norm)
-        shape = dual_exponent(ball_norm, facts.dimension)
-        if ball == unit:
-            continue
-        if shape is None:
-            found += _chords_of_others(facts, row, ball, plain, narrow)
-            continue
-        wide = make_chord(facts, row, ball, plain, shape[0])
-        sharp = make_chord(facts, row, ball, narrow, shape[0])
-        straight = make_chord(facts, row, ball, narrow, 1.0) if shape[0] > 1 else None
-        assert wide is not None
-        assert sharp is not None
-        found.append(wide)
-        if narrow.why and (sharp.gamma / sharp.delta < wide.gamma / wide.delta * (1 - 1e-9) or sharp.slopes.any()):
-            found.append(sharp)
-        if straight is not None and straight.slopes.any():
-            found.append(straight)
-    return found
-
-
-def _chords_of_others(facts: Facts, row: int, ball: int, plain: Box, narrow: Box) -> list[Chord]:
-    """The same for one ball that is no weighted ℓq."""
-    found = corner_chords(facts, row, ball, plain)
-    if narrow.why:
-        found += corner_chords(facts, row, ball, narrow)
-        straight = make_chord(facts, row, ball, narrow, 1.0)
-        if straight is not None and straight.slopes.any():
-            found.append(straight)
-    return found
+def _exponent_and_weights(norm: Norm, p: int) -> tuple[float | None, list[Fraction]]:
+    """(q, weights) of a weighted ℓq norm; (None, ones) of any other."""
+    ones = [Fraction(1)] * p
+    if isinstance(norm, Lp):
+        return norm.q, ones
+    if isinstance(norm, Weighted) and isinstance(norm.norm, Lp):
+        return norm.norm.q, [Fraction(v) for v in np.asarray(norm.weights).tolist()]
+    return None, ones

@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import math
 import os
-import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -23,11 +22,8 @@ from overexplain.knowledge.certain_region import CertainRegion
 from overexplain.knowledge.certificates import Certificate, Disagreement
 from overexplain.knowledge.facts import LEVELS, Robust
 from overexplain.knowledge.known import Known
-from overexplain.knowledge.prover.models import Models
-from overexplain.knowledge.settle import UNDECIDED
-from overexplain.knowledge.smooth import OPEN
 from overexplain.knowledge.verdicts import Verdict, Verdicts
-from overexplain.log.extremes import BEYOND_FLOAT64, numbers_of_a_log
+from overexplain.log.extremes import numbers_of_a_log
 from overexplain.log.querylog import Points, QueryLog
 from overexplain.log.rows import as_numbers, in_order
 
@@ -39,9 +35,8 @@ BLOCK = 16_384
 class Knowledge:
     """Every linear model that could have given a log's answers, and what they all agree on.
 
-    robust      how robust counterfactuals are used. "shared": all of them at one distance behind the plane, in a convex set
-                that may leave a few certain points UNDECIDED; "exact": these, too, are settled, by cases; "paper" and
-                "perspective": the weaker sets of the paper
+    robust      how robust counterfactuals are used. "exact": for all they say; "shared": without cases, which take tens of
+                milliseconds a point: what only these settle is UNDECIDED; "paper" and "perspective": the weaker sets of the paper
     tolerance   overrides that of every row's mechanism; 0.0: the answers are exact
     time_limit  seconds that the exact step may take in one call of `certify`; what is left then is UNDECIDED
 
@@ -61,7 +56,7 @@ class Knowledge:
     def __init__(
         self,
         log: QueryLog,
-        robust: Robust = "shared",
+        robust: Robust = "exact",
         tolerance: float | None = None,
         time_limit: float | None = None,
         *,
@@ -148,10 +143,7 @@ class Knowledge:
     def _certify(self, X: Points) -> Verdicts:
         points = self._points(X)
         if self._known.has_facts and len(points):
-            deadline = self._known.deadline()
-            codes = self._codes(points, deadline)
-            if self._known.is_robust:
-                self._settle_open(points, codes, deadline)
+            codes = self._codes(points, self._known.deadline())
         else:
             codes = np.full(len(points), int(Verdict.UNKNOWN), dtype=np.int8)
         return Verdicts(codes, points, self._known)
@@ -173,31 +165,6 @@ class Knowledge:
             with ThreadPoolExecutor(workers) as pool:
                 found = list(pool.map(share, range(workers)))
         return np.concatenate([found[i % workers][i // workers] for i in range(len(blocks))])
-
-    @np.errstate(all="ignore")
-    def _settle_open(self, points: FloatArray, codes: NDArray[np.int8], deadline: float | None) -> None:
-        """Exact step for what floats left open; equal points are settled once, and what settles one may settle others."""
-        waiting = np.flatnonzero(codes == OPEN)
-        if not len(waiting) or (deadline is not None and time.monotonic() > deadline):
-            return
-        settler = self._known.settler()
-        settler.limit(deadline)
-        unique, inverse = np.unique(points[waiting], axis=0, return_inverse=True)
-        found = np.full(len(unique), OPEN, dtype=np.int8)
-        models = Models(settler.answers, settler.evidence)
-        for i, point in enumerate(unique):
-            if deadline is not None and time.monotonic() > deadline:
-                break
-            if models.disagree(point) is not None:
-                found[i] = Verdict.UNKNOWN
-                continue
-            try:
-                settled = settler.settle(point)
-            except BEYOND_FLOAT64:  # too far off to be computed: the others get their verdicts
-                settled = UNDECIDED
-            found[i] = settled.verdict
-            models.learn(model for model in (settled.yes, settled.no) if model is not None)
-        codes[waiting] = found[np.ravel(inverse)]  # OPEN is UNDECIDED: a limit was hit
 
     def _points(self, X: Points) -> FloatArray:
         if not isinstance(X, np.ndarray | list | tuple):

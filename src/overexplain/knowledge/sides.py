@@ -7,21 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from fractions import Fraction
 from typing import final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from overexplain.errors import CertificateInvalid, SolverFailed
 from overexplain.geometry.hyperplane import NO, YES
-from overexplain.knowledge.checker import Answer, Lemma, Term, check_certificate
+from overexplain.knowledge.checker import Answer, Branched, Lemma
 from overexplain.knowledge.enclosures import Evidence
-from overexplain.knowledge.facts import Facts, read_facts
-from overexplain.knowledge.program import Program
 from overexplain.knowledge.prover.blocks import blocks_of
 from overexplain.knowledge.prover.contradictions import any_contradiction
-from overexplain.knowledge.terms import TermMaker
 from overexplain.log.querylog import QueryLog
 
 
@@ -115,40 +110,13 @@ def _implied(
     evidence: Evidence,
 ) -> Lemma | None:
     """The row's label with a proof that the other one contradicts the rest."""
-    assert log.dimension is not None
     known = {int(r): int(labels[r]) for r in np.flatnonzero(labels != log.labels)}
     for label in (YES, NO):
         tried = labels.copy()
         tried[row] = -label
         filled = Labelled(answers, {**known, row: -label})
         blocks = blocks_of(log, tried, tolerance, answers)
-        if blocks is not None:
-            terms = any_contradiction(blocks, filled, evidence)
-        else:
-            terms = _contradiction(read_facts(log, log.dimension, tried, tolerance), filled, row, label, evidence)
-        if terms is not None:
+        terms = any_contradiction(blocks, filled, evidence, is_branched=False)  # lemmas are lists of terms
+        if terms is not None and not isinstance(terms, Branched):
             return Lemma(row, label, tuple(terms))
     return None
-
-
-def _contradiction(
-    facts: Facts, answers: Mapping[int, Answer], row: int, label: int, evidence: Evidence
-) -> list[Term] | None:
-    """Terms that prove the row's point to be on side `label`, with the other side's own fact: together they add up to 0."""
-    program = Program(facts)
-    point = answers[row].point
-    try:
-        solution = program.solve(label * np.append([float(v) for v in point], -1.0), good_enough=1e-6)
-        if solution.value < -1e-9 * solution.scale:
-            return None
-        terms = TermMaker(program, answers, evidence).repaired(solution, point, label)
-    except SolverFailed:
-        return None
-    if terms is None:
-        return None
-    terms = [*terms, Term("side", Fraction(1), row)]
-    try:
-        check_certificate(answers, terms, None, 1, lengths=evidence)
-    except CertificateInvalid:
-        return None
-    return terms

@@ -35,17 +35,19 @@ def highs_of(
 
 
 def run_highs(highs: Any) -> str:
-    """Solve it, from scratch if it got stuck: "optimal", "infeasible", or what else came out."""
+    """Solve it, if it got stuck from scratch, then with presolve: "optimal", "infeasible", or what else came out."""
     import highspy
 
     known = {highspy.HighsModelStatus.kOptimal: "optimal", highspy.HighsModelStatus.kInfeasible: "infeasible"}
-    for again in (False, True):
-        if again:
+    for attempt in range(3):
+        if attempt:
             highs.clearSolver()
+        highs.setOptionValue("presolve", "on" if attempt == 2 else "off")
         highs.run()
         if highs.getModelStatus() in known:
-            return known[highs.getModelStatus()]
-    return str(highs.getModelStatus())
+            break
+    highs.setOptionValue("presolve", "off")
+    return known.get(highs.getModelStatus(), str(highs.getModelStatus()))
 
 
 def clarabel_of(matrix: Any, right: FloatArray, cones: list[Any]) -> Any:

@@ -18,6 +18,11 @@ from overexplain.models.columns import Column, as_value, feature_name
 INFREQUENT = "(infrequent)"
 
 
+def total(u: FloatArray, v: FloatArray) -> float:
+    """Σ u_i·v_i, the same wherever in memory the vectors lie: a matrix product may add in another order."""
+    return float(sum((u * v).tolist()))
+
+
 @dataclass(frozen=True, eq=False)
 class Table:
     """What a column's categories add to the score: value i belongs to group `groups[i]`, which adds `weights[group]`.
@@ -103,7 +108,7 @@ class Additive:
         return replace(
             self,
             weights=self.weights * multiplier,
-            constant=self.constant + float(self.weights @ shift),
+            constant=self.constant + total(self.weights, shift),
             size=np.append(self.size[:-1] * np.abs(multiplier), self.size[-1] + self.size[:-1] @ np.abs(shift)),
             centre=(self.centre - shift) / divisor,
             spread=self.spread / np.abs(divisor),
@@ -112,8 +117,8 @@ class Additive:
 
     def before_rotation(self, rows: FloatArray, centre: FloatArray, spread: FloatArray) -> Additive:
         """The sum over x, where this is the one over z = rows·(x − centre)."""
-        weights, size = self.weights @ rows, self.size[:-1] @ np.abs(rows)
-        before = Additive.of(weights, self.constant - float(weights @ centre), self.accuracy)
+        weights, size = (self.weights[:, None] * rows).sum(axis=0), self.size[:-1] @ np.abs(rows)
+        before = Additive.of(weights, self.constant - total(weights, centre), self.accuracy)
         size = np.append(size, self.size[-1] + size @ np.abs(centre))
         return replace(before, size=size, centre=centre, spread=np.where(spread > 0, spread, 1.0))
 

@@ -164,6 +164,23 @@ def test_forks_share_nothing_that_learns() -> None:
         assert (copied.certify(made.points[:5]).codes == knowledge.certify(made.points[:5]).codes)[told].all(), seed
 
 
+def test_what_has_proved_by_cases_can_be_copied_and_sent() -> None:
+    """Its programs belong to one thread and one process: a copy makes its own."""
+    log = ox.QueryLog(mechanism=ox.Mechanism("l1", robustness="l2", radius=1.0))
+    log.add_explanation([-2, -0.25], [-2, 2.75], label=-1)
+    log.add_label([[-1.75, 1.5], [1, -1]], [1, -1])
+    points = np.array([[x, y] for x in np.linspace(-4.01, 4, 22) for y in np.linspace(-3.02, 4, 19)])
+    knowledge = ox.Knowledge(log, robust="exact", threads=1)
+    codes = knowledge.certify(points).codes
+    own = knowledge._known.prover._last
+    assert own._cases is not None
+    for twin in (knowledge.fork(), knowledge.prepared(), pickle.loads(pickle.dumps(knowledge))):
+        there = twin._known.prover._last
+        assert there._cases is None
+        assert twin.certify(points).codes.tolist() == codes.tolist()
+        assert there._cases is not own._cases
+
+
 def test_a_point_on_every_plane_has_a_proof() -> None:
     """Merely valid answers that are their own questions: equalities that no label states; a label of its own comes first."""
     terms = ox.Mechanism("l2", slack=None)
@@ -215,3 +232,23 @@ def test_no_proof_is_made_up() -> None:
     proof = knowledge.prove([0.5])
     assert isinstance(proof, ox.Disagreement)
     assert proof.yes.margin([0.5]) >= Fraction(0) > proof.no.margin([0.5])
+
+
+@pytest.mark.parametrize("level", ["perspective", "shared", "exact"])
+def test_prepared_knowledge_forgets_what_points_taught(level: Any) -> None:
+    """Cuts and models that other points asked for: what one point is told after them is what it is told alone."""
+    rng = np.random.default_rng(5)
+    plane, ball = ox.Hyperplane([1.0, -0.5, 0.25], 0.2), ox.Weighted(ox.l2, [1.0, 2.0, 0.5])
+    terms = ox.Mechanism("lp:3", robustness=ball, radius=0.2, slack=0.1)
+    asked = rng.normal(size=(4, 3))
+    log = ox.QueryLog(mechanism=terms)
+    log.add_explanation(asked, ox.ModelOracle(plane, terms).explain(asked), label=plane.labels(asked))
+    points = rng.normal(size=(12, 3))
+    knowledge = ox.Knowledge(log, robust=level, threads=1)
+    cuts = len(knowledge._known.prover._measured.cuts)
+    alone = [knowledge.prepared().fork().certify(x).codes[0] for x in points]
+    knowledge.certify(rng.normal(size=(60, 3)))
+    knowledge.certify(points)
+    assert [knowledge.prepared().fork().certify(x).codes[0] for x in points] == alone
+    assert len(knowledge._known.prover._measured.cuts) > cuts
+    assert len(knowledge.prepared()._known.prover._measured.cuts) == cuts

@@ -14,6 +14,7 @@ from overexplain.knowledge.prover import (
     ball,
     batch,
     cone,
+    core_program,
     lengths,
     likely,
     linear,
@@ -56,7 +57,9 @@ NONSENSE: list[tuple[Any, str, Any]] = [
     *((log_prover, "EASED_TOLERANCE", v) for v in (0.0, 0.5)),
     (log_prover, "FEW", 0),
     (program, "ROUNDS", 1),
-    *((program, "BOX", v) for v in (1e-3, 1e12)),
+    *((program, "TIE", v) for v in (0.0, 1.0)),
+    *((core_program, "WIDEST", v) for v in (1e-3, 1e12)),
+    (likely, "STEPS", 1),
     (likely, "MOST_STEPS", 1),
     *((ball, "ROOM", v) for v in (0.0, 1e-15, 0.3)),
 ]

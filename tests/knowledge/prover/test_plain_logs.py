@@ -27,12 +27,12 @@ def checked(log: ox.QueryLog, verdicts: ox.Verdicts) -> None:
 
 @pytest.fixture(autouse=True)
 def _no_other_way(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whoever turns to the steps for robust counterfactuals fails."""
+    """Whoever turns to the cases that robust counterfactuals take fails."""
 
     def refuse(*_: object) -> None:
-        raise AssertionError("a plain log needs no other step")
+        raise AssertionError("a plain log needs no cases")
 
-    monkeypatch.setattr("overexplain.knowledge.known.RobustSettler", refuse)
+    monkeypatch.setattr("overexplain.knowledge.prover.branch_and_bound.BranchAndBound", refuse)
 
 
 def test_very_many_labels_in_many_dimensions() -> None:

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import overexplain as ox
-from overexplain.knowledge.prover import balls, optimum, strict
+from overexplain.knowledge.prover import balls, branch_and_bound, core_program, optimum, strict, upper_bounds
 from overexplain.knowledge.prover import prover as search
 from overexplain.knowledge.prover.optimum import Optimum
 from prover_logs import column_values
@@ -52,7 +52,7 @@ def test_every_verdict_has_a_proof_by_the_prover(pair: str, kind: str, monkeypat
         sure = np.abs(codes) == 1
         assert (codes[sure] == plane.labels(points)[sure]).all()
         for i in np.flatnonzero(codes != UNDECIDED)[::5]:
-            proof = knowledge._known._by_prover(prover, points[i], ox.Verdict(int(codes[i])))
+            proof = knowledge.prove(points[i], ox.Verdict(int(codes[i])))
             assert proof is not None, (answers, i, codes[i])
             proof.verify(log)
         if answers == 8 and pair != "l2/linf":
@@ -151,11 +151,17 @@ NONSENSE: list[tuple[Any, str, Any]] = [
     (balls, "OTHERS", 0),
     (balls, "STEPS", 1),
     *((optimum, "FEASIBLE", v) for v in (0.0, 1e9)),
-    *((optimum, "WIDEST", v) for v in (1e-3, 1e12)),
+    *((core_program, "WIDEST", v) for v in (1e-3, 1e12)),
     (optimum, "PUSHES", 0),
     (search, "ROUNDS", 1),
     (search, "GROUP", 1),
     (search, "VOLLEYS", 0),
+    *((branch_and_bound, "MOST_LEAVES", v) for v in (0, 3)),
+    *((branch_and_bound, "CLOSE", v) for v in (0.0, 0.5)),
+    *((branch_and_bound, "LOOSER", v) for v in (0.0, 0.3)),
+    (branch_and_bound, "PLACES", 1),
+    *((upper_bounds, "LONGER", v) for v in (0.0, 2.0)),
+    (upper_bounds, "RANK", 0.5),
 ]
 
 
@@ -219,7 +225,7 @@ def test_touching_points_prove_what_they_decide(distance: str, tolerance: float 
         assert prover is not None
         codes = prover.codes(points)
         for i in np.flatnonzero(np.abs(codes) == 1):
-            proof = knowledge._known._by_prover(prover, points[i], ox.Verdict(int(codes[i])))
+            proof = knowledge.prove(points[i], ox.Verdict(int(codes[i])))
             assert proof is not None, (i, codes[i])
 
 
@@ -240,4 +246,4 @@ def test_two_balls_in_one_log_leave_no_verdict_without_a_proof() -> None:
     sure = np.flatnonzero(np.abs(codes) == 1)
     assert len(sure) > 10
     for i in sure[::3]:
-        assert knowledge._known._by_prover(prover, points[i], ox.Verdict(int(codes[i]))) is not None
+        assert knowledge.prove(points[i], ox.Verdict(int(codes[i]))) is not None

@@ -16,23 +16,35 @@ import numpy as np
 
 from overexplain.geometry.arrays import FloatArray
 from overexplain.geometry.norm import Norm
+from overexplain.geometry.polyhedral import Facets
 from overexplain.knowledge.checker import Answer, Bound, Context, Term, fact_of
-from overexplain.knowledge.chords import Box, Chord, corner_chords, dual_exponent, make_chord, root_box, whole_box
+from overexplain.knowledge.chords import (
+    Box,
+    Chord,
+    chord_term,
+    corner_chords,
+    dual_exponent,
+    make_chord,
+    root_box,
+    whole_box,
+)
 from overexplain.knowledge.enclosures import Evidence
-from overexplain.knowledge.facts import LEVELS, Secret, no_facts
-from overexplain.knowledge.facts import Facts as KnownFacts
+from overexplain.knowledge.facts import LEVELS, Secret, length_error
 from overexplain.knowledge.prover.blocks import Block
 from overexplain.knowledge.prover.facts import CHORD, NEAREST, UP, Facts, Ties, rows_of
-from overexplain.knowledge.terms import chord_term
 
 ONE = Fraction(1)
 STEPS = 32
 """Steps that are asked for single entries of a, the sharpest first."""
 ROUGH = 1e-11
 """How far, relatively, the float64 numbers of a chord may be off."""
+LINEAR = 1e-8
+"""How much room, as a share of itself, s may have and be taken for a linear form."""
 HALVINGS = 60
 KEPT = 2048
 """Models with more, and with less, that are kept."""
+SOLVED, NEW, AGAIN = 16, 1e-9, 4
+"""So many models are asked for corners at once, which have to be farther out by such a share, and so often."""
 OTHERS = 2
 PARTNERS = 3
 """So many models on the other side each new one is paired with."""
@@ -43,14 +55,19 @@ class Balls:
     """What a log says about the balls of its robust answers.
 
     chords  facts γ·t + α·a − δ·s ≥ 0; `shapes` has the chord that each is, by its index
-    boxes   for the number of each distance of robust rows (the steps that say most of single entries of a, what they say)
+    linear  for chords that s reaches, as it is a linear form in a, (the number of s, the g with s ≥ g·a)
+    boxes   for the number of each distance of robust rows what steps say of single entries of a
     least   for the number of each length of a ball a row over the unknowns that are left, r·z ≥ 0, that bounds it from above: the
             least answer (`rows`) lies across, and its question does not
     """
 
-    def __init__(self, blocks: Sequence[Block], norms: Sequence[Norm | Secret], ties: Ties, p: int) -> None:
+    def __init__(
+        self, blocks: Sequence[Block], norms: Sequence[Norm | Secret], ties: Ties, p: int, *, is_branched: bool
+    ) -> None:
+        self._ties = ties
+        self.linear: dict[int, tuple[int, FloatArray]] = {}
         self.shapes: list[Chord] = []
-        self.boxes: dict[int, tuple[KnownFacts, Box]] = {}
+        self.boxes: dict[int, tuple[Norm, Box]] = {}
         self._context: tuple[tuple[Bound, ...], Context] | None = None
         self.least: dict[int, FloatArray] = {}
         self.rows: dict[int, int] = {}
@@ -60,8 +77,12 @@ class Balls:
         }
         for number, distance in distances.items():
             # A proof measures entries of a in one distance: with several, nothing is used that steps say of them.
-            known = [b for b in blocks if b.number == number and b.is_optimal] if len(distances) == 1 else []
-            self.boxes[number] = _box(known, distance, p)
+            known = (
+                [b for b in blocks if b.number == number and b.is_optimal]
+                if is_branched and len(distances) == 1
+                else []
+            )
+            self.boxes[number] = distance, _box(known, distance, p)
         for k, norm in enumerate(norms):
             own = [block for block in blocks if block.ball == k != block.number]
             if not own:
@@ -78,23 +99,22 @@ class Balls:
         if len(self.boxes) != 1:
             return (), None
         if self._context is None:
-            facts, box = next(iter(self.boxes.values()))
+            distance, box = next(iter(self.boxes.values()))
             bounds = tuple(_bound(box, i, sign, answers, evidence) for i, sign in sorted(box.why))
-            context = Context(facts.norms[0].spec, {(bound.index, bound.sign): bound.value for bound in bounds})
+            context = Context(distance.spec, {(bound.index, bound.sign): bound.value for bound in bounds})
             self._context = bounds, context
         return self._context
 
     def needs_box(self, terms: Sequence[Term]) -> bool:
         """True if some chord among the terms was meant in the box that steps make."""
-        narrow = [chord_term(chord) for chord in self.shapes if chord.box.why]
-        return any(term.fact == "chord" and replace(term, weight=ONE) in narrow for term in terms)
+        chords = [replace(term, weight=ONE) for term in terms if term.fact == "chord"]
+        return bool(chords) and any(chord_term(chord) in chords for chord in self.shapes if chord.box.why)
 
     def _of_distance(self, blocks: Sequence[Block], ball: Norm, k: int, p: int, size: int) -> list[Facts]:
         """What bounds the length of one ball by that of one distance, whose robust rows are in `blocks`."""
         block = blocks[0]
         at, units = p + 1 + block.number, block.norm.units(p)
-        facts, box = self.boxes[block.number]
-        chords = _chords(replace(facts, norms=(block.norm, ball)), box, int(block.rows[0]))
+        chords = _chords(block.norm, ball, self.boxes[block.number][1], int(block.rows[0]))
         parts = self._nearest(blocks, chords, size)
         for chord in chords if block.level in LEVELS[2:] else ():
             left = np.zeros((1, size))
@@ -102,29 +122,52 @@ class Balls:
             left[0, at] = chord.gamma + ROUGH * (abs(chord.gamma) + float(np.abs(chord.slopes) @ units) + chord.delta)
             parts.append(rows_of(left, block.rows[:1], CHORD, index=len(self.shapes)))
             self.shapes.append(chord)
+            parts += self._equality(chord, left, ball, k, at, block)
         return parts
 
+    def _equality(
+        self, chord: Chord, left: FloatArray, ball: Norm, k: int, at: int, block: Block
+    ) -> list[Facts]:  # fmt: skip
+        """s as a linear form, if a chord and Hölder's inequality leave it no room: all signs of a are known, or ties fix a."""
+        p = len(chord.slopes)
+        middle = np.where(self._ties.number == block.number, self._ties.value, (chord.box.low + chord.box.high) / 2)
+        if not middle.any() or chord.box.why == {}:
+            return []
+        touched = np.asarray(ball.maximizer(middle))
+        g = touched * (1 - 4 * length_error(ball, p))
+        apart = left / chord.delta
+        apart[0, :p] -= g
+        apart[0, p + 1 + k] += 1.0
+        rest = self._ties.inner(apart)[0]
+        size = float(np.abs(self._ties.sizes(left / chord.delta)[0]).max())
+        width = float(rest[len(self._ties.free) + 1 + block.number])
+        others = np.delete(rest, len(self._ties.free) + 1 + block.number)
+        if np.abs(others).max(initial=0.0) > 1e-9 * size or not 0 < width < LINEAR * size:
+            return []
+        width += float(np.abs(others[: len(self._ties.free)]) @ block.norm.units(p)[self._ties.free])
+        index, equal = len(self.shapes) - 1, np.zeros_like(left)
+        equal[0, :p], equal[0, p + 1 + k] = -touched, 1.0  # not the chord itself: it is a little more than s
+        self.linear[index] = k, g
+        return [rows_of(equal, block.rows[:1], CHORD, width=width * UP, number=block.number, index=index)]
+
     def _nearest(self, blocks: Sequence[Block], chords: Sequence[Chord], size: int) -> list[Facts]:
-        """Robust answers are no farther behind the plane than each by itself may be, by the best chord without slopes."""
-        level = min(
-            (chord for chord in chords if not chord.slopes.any()),
-            key=lambda chord: chord.gamma / chord.delta,
-            default=None,
-        )
-        found = []
-        for block in blocks if level is not None else ():
+        """Robust answers are no farther behind the plane than each by itself may be, by the best chord: Hölder's inequality turns
+        its slopes into t."""
+        if not chords or not any(block.level == "perspective" and block.is_tight for block in blocks):
+            return []
+        own, p, found = blocks[0].norm, blocks[0].points.shape[1], []
+        shares = [
+            (chord.gamma + float(own(chord.slopes)) * (1 + length_error(own, p))) / chord.delta for chord in chords
+        ]
+        best = int(np.argmin(shares))
+        for block in blocks:
             if block.level == "perspective" and block.is_tight:
                 assert block.answers is not None
-                assert level is not None
-                p = block.points.shape[1]
                 left, y = np.zeros((len(block.rows), size)), block.sides.astype(np.float64)
                 left[:, :p], left[:, p] = y[:, None] * block.answers, -y
-                left[:, p + 1 + block.number] = (
-                    block.radius * level.gamma / level.delta * (1 + ROUGH) + block.tolerance * UP
-                )
-                found.append(rows_of(left, block.rows, NEAREST, index=len(self.shapes)))
-        if found and level is not None:
-            self.shapes.append(level)
+                left[:, p + 1 + block.number] = block.radius * shares[best] * (1 + ROUGH) + block.tolerance * UP
+                found.append(rows_of(left, block.rows, NEAREST, index=len(self.shapes), number=block.number))
+        self.shapes.append(chords[best])
         return found
 
     def _find_least(self, blocks: Sequence[Block], k: int, ties: Ties, p: int, size: int) -> None:
@@ -139,31 +182,29 @@ class Balls:
         self.least[k], self.rows[k] = ties.inner(row)[0], int(block.rows[j])
 
 
-def _box(blocks: Sequence[Block], distance: Norm, p: int) -> tuple[KnownFacts, Box]:
-    """What the sharpest steps say of single entries of a, as shares of t; and these steps."""
+def _box(blocks: Sequence[Block], distance: Norm, p: int) -> Box:
+    """What the sharpest steps say of single entries of a, as shares of t."""
     known = [
         (float(v), block, j)
         for block in blocks
         for j, v in enumerate(block.tolerance / np.maximum(block.lengths[0], 1e-300))
     ]
     steps = [block.steepest(j) for _, block, j in sorted(known, key=lambda found: found[0])[:STEPS]]
-    steps = [step for step in steps if step.steepness > 0]
-    facts = replace(no_facts(p), explained=tuple(steps), norms=(distance,))
-    return facts, root_box(facts, 0)
+    return root_box(distance, [step for step in steps if step.steepness > 0], p)
 
 
-def _chords(facts: KnownFacts, box: Box, row: int) -> list[Chord]:
+def _chords(distance: Norm, ball: Norm, box: Box, row: int) -> list[Chord]:
     """Upper bounds on s: over all models of t = 1, and over those in the box."""
-    distance, ball = facts.norms
-    wide, shape = whole_box(distance, 0, facts.dimension), dual_exponent(ball, facts.dimension)
+    p = len(box.low)
+    wide, shape = whole_box(distance, p), dual_exponent(ball, p)
     if shape is None:
-        found: list[Chord | None] = [*corner_chords(facts, row, 1, wide), make_chord(facts, row, 1, wide, 1.0)]
+        found: list[Chord | None] = [*corner_chords(ball, row, wide), make_chord(ball, row, wide, 1.0)]
         if box.why:
-            found += [*corner_chords(facts, row, 1, box), make_chord(facts, row, 1, box, 1.0)]
+            found += [*corner_chords(ball, row, box), make_chord(ball, row, box, 1.0)]
     else:
-        found = [make_chord(facts, row, 1, wide, shape[0])]
+        found = [make_chord(ball, row, wide, shape[0])]
         if box.why:
-            found += [make_chord(facts, row, 1, box, power) for power in dict.fromkeys((shape[0], 1.0))]
+            found += [make_chord(ball, row, box, power) for power in dict.fromkeys((shape[0], 1.0))]
     return [chord for chord in found if chord is not None]
 
 
@@ -187,22 +228,38 @@ class Crossings:
     def __init__(self, norm: Norm, number: int, column: int, unit: int, ties: Ties) -> None:
         self.norm, self.number, self.column, self.unit, self._ties = norm, number, column, unit, ties
         self.more, self.less = np.zeros((0, ties.size)), np.zeros((0, ties.size))
+        # Under faces every ‖a‖* takes a linear program: it is the most of a·v over the corners v that these have found.
+        self._corners = np.zeros((0, len(ties.value))) if isinstance(norm, Facets) else None
 
     def fork(self) -> Crossings:
         """A copy that learns for itself."""
         twin = Crossings(self.norm, self.number, self.column, self.unit, self._ties)
-        twin.more, twin.less = self.more, self.less
+        twin.more, twin.less, twin._corners = self.more, self.less, self._corners
         return twin
 
     def excess(self, models: FloatArray) -> FloatArray:
         """s − ‖a‖*."""
-        return np.asarray(models[:, self.column] - self.norm.dual(self._ties.outer(models)[:, :-1]))
+        a = self._ties.outer(models)[:, :-1]
+        length = self.norm.dual(a) if self._corners is None else (a @ self._corners.T).max(axis=1, initial=0.0)
+        return np.asarray(models[:, self.column] - length)
+
+    def _has_new_corners(self, models: FloatArray) -> bool:
+        """True if some of the models show corners that were not known; now they are."""
+        if self._corners is None:
+            return False
+        before = len(self._corners)
+        for a in self._ties.outer(models[:: 1 + len(models) // SOLVED])[:, :-1]:
+            v = self.norm.maximizer(a)
+            if v @ a > (self._corners @ a).max(initial=0.0) * (1 + NEW):
+                self._corners = np.vstack([self._corners, v, -v])
+        return len(self._corners) > before
 
     def learn(self, models: FloatArray) -> tuple[FloatArray, FloatArray]:
         """(those with more, those with less) among the models, with t = 1; they are kept."""
         t = models[:, self.unit]
         models = models[t > 0] / t[t > 0, None]
         models = models[np.isfinite(models).all(axis=1)]
+        self._has_new_corners(models)
         is_more = self.excess(models) >= 0
         self.more = np.vstack([self.more, models[is_more]])[-KEPT:]
         self.less = np.vstack([self.less, models[~is_more]])[-KEPT:]
@@ -212,12 +269,17 @@ class Crossings:
         """For pairs of models the one between them with s = ‖a‖*, as far as floats tell: ‖a‖* − s is convex, so there is one."""
         if not len(more):
             return more
-        low, high = np.zeros((len(more), 1)), np.ones((len(more), 1))
-        for _ in range(HALVINGS):
-            middle = (low + high) / 2
-            is_more = (self.excess(more + middle * (less - more)) >= 0)[:, None]
-            low, high = np.where(is_more, middle, low), np.where(is_more, high, middle)
-        return np.asarray(more + low * (less - more))
+        found = more
+        for _ in range(AGAIN):
+            low, high = np.zeros((len(more), 1)), np.ones((len(more), 1))
+            for _ in range(HALVINGS):
+                middle = (low + high) / 2
+                is_more = (self.excess(more + middle * (less - more)) >= 0)[:, None]
+                low, high = np.where(is_more, middle, low), np.where(is_more, high, middle)
+            found = np.asarray(more + low * (less - more))
+            if not self._has_new_corners(found):
+                break
+        return found
 
     def near(self, models: FloatArray) -> FloatArray:
         """Models between new ones and the last of the other kind."""

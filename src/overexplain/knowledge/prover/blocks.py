@@ -16,7 +16,7 @@ from overexplain.geometry.mechanism import Mechanism
 from overexplain.geometry.norm import UNIT_ROUNDOFF, Norm
 from overexplain.geometry.norms import Weighted
 from overexplain.knowledge.answers import answers_of
-from overexplain.knowledge.facts import Robust, Secret, Steepest, is_euclidean, length_error
+from overexplain.knowledge.facts import LEVELS, Robust, Secret, Steepest, is_euclidean, length_error
 from overexplain.knowledge.promises import Answer
 from overexplain.log.querylog import QueryLog
 
@@ -59,6 +59,12 @@ class Block:
     def is_tight(self) -> bool:
         """True if robust answers are as far behind the plane as their ball asks for, to within a tolerance, and no farther."""
         return self.is_robust and self.slack == 0.0
+
+    @property
+    def is_shared(self) -> bool:
+        """True if proofs may use that all robust answers reach one length far: at "perspective" if it is their distance's."""
+        is_own = self.level == "perspective" and self.ball == self.number
+        return self.level in LEVELS[2:] or is_own or isinstance(self.reach, Secret)
 
     @property
     def radius(self) -> float:
@@ -191,8 +197,8 @@ def exponent_and_weights(norm: Norm, p: int) -> tuple[float, FloatArray] | None:
 
 def blocks_of(
     log: QueryLog, labels: ArrayLike, tolerance: float | None, answers: Mapping[int, Answer] | None = None
-) -> list[Block] | None:
-    """The log by terms, labels first; None if it has robust rows of an unknown distance whose side is known.
+) -> list[Block]:
+    """The log by terms, labels first.
 
     `answers` are its rows in exact numbers.
     """
@@ -215,7 +221,7 @@ def blocks_of(
             if not len(sided):
                 continue
             if terms.distance is None:
-                return None
+                continue
             at, own = numbers.setdefault(terms.distance, len(numbers)), sided
             robust = Block(
                 own, points[own], sides[own], terms, log.explanations[own], at, is_loose=terms.slack is None, ball=0

@@ -39,7 +39,7 @@ from numpy.typing import NDArray
 
 from overexplain.geometry.arrays import BoolArray, FloatArray, IntArray
 from overexplain.geometry.norm import UNIT_ROUNDOFF, Norm
-from overexplain.knowledge.facts import LEVELS, Secret
+from overexplain.knowledge.facts import Secret
 from overexplain.knowledge.prover.blocks import Block, exponent_and_weights, steepness
 
 SIDE, PLANE, STEEPEST, FLIPS, ENTRY, STEP, WAY, REACH, BEHIND, CHORD, NEAREST = range(11)
@@ -263,15 +263,14 @@ def _of_balls(block: Block, own: FloatArray, p: int) -> list[Facts]:
     )
     found = [rows_of(own, block.rows, SIDE, strict=block.sides < 0)]
     low, off = block.lengths[0], 4 * UNIT_ROUNDOFF
-    is_shared = block.level in LEVELS[2:] or isinstance(block.reach, Secret)
-    if block.slack is not None and is_shared:
+    if block.slack is not None and block.is_shared:
         reach, margin = own.copy(), np.maximum(low - tau * UP, 0.0) / (1 + block.slack) * DOWN
         reach[:, at] -= margin
         reach[:, ball] += block.radius * (1 + off)
         found.append(rows_of(reach, block.rows, REACH))
     plane = np.zeros_like(own)
     plane[:, :p], plane[:, p] = block.answers, -1.0
-    if block.is_tight and is_shared:
+    if block.is_tight and block.is_shared:
         plane[:, ball] = y[:, 0] * block.radius
         found.append(rows_of(plane, block.rows, PLANE, width=tau * UP, number=block.number, sharp=block.is_rounding))
     else:

@@ -23,6 +23,7 @@ import numpy as np
 from overexplain.errors import CertificateInvalid
 from overexplain.geometry.arrays import BoolArray, FloatArray
 from overexplain.geometry.norm import FLOAT64_ANSWER, UNIT_ROUNDOFF
+from overexplain.geometry.polyhedral import Facets, Polyhedral
 from overexplain.knowledge.checker import Answer, check_witness
 from overexplain.knowledge.enclosures import Evidence, NotEnclosed
 from overexplain.knowledge.facts import Secret, length_error
@@ -341,6 +342,8 @@ def _has_formula(block: Block, shape: tuple[float, FloatArray] | None) -> bool:
         return block.is_linear and not block.is_confined
     if shape is None or (block.is_loose and not block.is_robust):
         return False
+    if block.is_robust and isinstance(block.reach, Facets):
+        return False
     if block.is_robust:
         return block.is_loose or (block.is_tight and shape[0] in (1.0, 2.0, np.inf))
     return block.slack != 0.0 or shape[0] in (1.0, 2.0, np.inf)
@@ -351,4 +354,10 @@ def _reach_error(block: Block, p: int) -> float:
     if not block.is_robust or isinstance(block.reach, Secret):
         return 4 * UNIT_ROUNDOFF
     rounding = block.reach.answer_rounding
+    if isinstance(block.reach, Polyhedral):  # the largest d·a, whose parts may be larger: ‖D·a‖ ≥ σ·‖a‖
+        corners = block.reach.vertices / np.abs(block.reach.vertices).max(axis=0)
+        wide = (
+            np.linalg.norm(corners, axis=1).max() * np.sqrt(len(corners)) / np.linalg.svd(corners, compute_uv=False)[-1]
+        )
+        return float(16 * (p + 8) * UNIT_ROUNDOFF * wide)
     return max(length_error(block.reach, p), rounding if rounding > FLOAT64_ANSWER else 0.0)

@@ -35,8 +35,8 @@ class Source(Protocol):
     def first(self) -> FloatArray:
         """Those to begin with."""
 
-    def broken(self, models: FloatArray) -> FloatArray:
-        """Some that these models break."""
+    def broken(self, models: FloatArray, by: float) -> FloatArray:
+        """Some that these models break, by more than this share of a length."""
 
 
 @final
@@ -69,13 +69,13 @@ class Length:
         own = np.zeros((1, self._p))
         return self.rows(np.vstack([V, -V, own]))
 
-    def broken(self, models: FloatArray) -> FloatArray:
+    def broken(self, models: FloatArray, by: float) -> FloatArray:
         """The cuts at the maximizers of models (a, b, t …), given over all unknowns, that are longer than their t."""
         a, t = models[:, : self._p], models[:, self._at]
         if self._shape is not None and self._shape[0] == 1.0:
             return np.zeros((0, self._size))
         sizes = np.asarray(self.norm.dual(a))
-        long = np.flatnonzero((sizes > t * (1 + 1e-9)) & np.isfinite(sizes) & (sizes > 0))
+        long = np.flatnonzero((sizes > t * (1 + by)) & np.isfinite(sizes) & (sizes > 0))
         if not len(long):
             return np.zeros((0, self._size))
         V = np.array([self.norm.maximizer(row / np.abs(row).max()) for row in a[long]])
@@ -93,7 +93,7 @@ class Reach:
     def first(self) -> FloatArray:
         return self._row
 
-    def broken(self, models: FloatArray) -> FloatArray:
+    def broken(self, models: FloatArray, by: float) -> FloatArray:
         return self._row[:0]
 
 
@@ -142,7 +142,7 @@ class Payer:
             reaches[k] if k in reaches else None if bound is None else rows[bound]
             for k, bound in enumerate(self.bounds)
         ]
-        able = [k for k, row in enumerate(self.bounds) if row is not None and not isinstance(norms[k], Secret)]
+        able = [k for k, row in enumerate(self._bounding) if row is not None and not isinstance(norms[k], Secret)]
         self.payers = [int(equal.number[self.anchor])] if self.anchor is not None else able or [0]
 
     def _find_anchor(self) -> int | None:

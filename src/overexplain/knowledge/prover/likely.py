@@ -1,4 +1,4 @@
-"""Models whose own answers are near the logged ones: where tolerances are wide, facts leave others, too."""
+"""Models that steps show, and those whose own answers are near the logged ones: wide tolerances leave others, too."""
 
 from __future__ import annotations
 
@@ -8,15 +8,48 @@ import numpy as np
 from scipy.optimize import least_squares
 
 from overexplain.geometry.arrays import FloatArray
-from overexplain.knowledge.prover.blocks import Block
+from overexplain.knowledge.facts import Steepest
+from overexplain.knowledge.prover.blocks import Block, exponent_and_weights
 from overexplain.log.extremes import BEYOND_FLOAT64
 
+STEPS = 16
+"""Steps that are looked at."""
+BATCHES, BATCH = 6, 24
+"""Models that differ where no step moved."""
 POWERS = (0, 1, 3, 7)
 """First the mean of all distances counts, then more and more the largest."""
 MOST_STEPS = 60
 MOST_ROWS = 200
 LEAST = 1e-15
 """Steps go on for as long as they change anything: tolerances may be those of float64."""
+
+
+def shown_models(blocks: Sequence[Block], smooth: Sequence[Steepest]) -> Iterator[FloatArray]:
+    """Models (a, b), rows, that single steps show, but for those of ℓ1 and ℓ∞, and whose planes go through their answers.
+
+    Where no step moved, the distance may leave a open: there they differ.
+    """
+    p = blocks[0].points.shape[1]
+    own = [b for b in blocks if b.is_optimal and (b.norm.is_smooth or exponent_and_weights(b.norm, p) is None)]
+    steps = smooth or [block.steepest(k) for block in own for k in range(len(block.rows))][:STEPS]
+    if not steps:
+        return
+    shown = [_through(step, -step.side * np.asarray(step.norm.dual.maximizer(step.step))) for step in steps]
+    every = np.array([model / np.linalg.norm(model[:-1]) for model in shown])
+    yield np.vstack([every.mean(axis=0), every])
+    moved = np.any([(np.abs(b.step) > b.tolerance[:, None]).any(axis=0) for b in blocks if b.is_optimal], axis=0)
+    first, rng = steps[0], np.random.default_rng(0)
+    if first.norm.is_smooth or moved.all():
+        return
+    for _ in range(BATCHES):
+        ways = rng.standard_normal((BATCH, p)) * ~moved * first.length
+        ends = np.array([np.asarray(first.norm.dual.maximizer(first.step + way)) for way in ways])
+        mixed = shown[0][:-1] + rng.uniform(size=(BATCH, 1)) * (-first.side * ends - shown[0][:-1])
+        yield np.array([_through(first, way) for way in mixed])
+
+
+def _through(step: Steepest, way: FloatArray) -> FloatArray:
+    return np.append(way, way @ step.explanation)
 
 
 def likely_models(blocks: Sequence[Block], start: FloatArray) -> Iterator[FloatArray]:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from contextlib import suppress
+from dataclasses import replace
 from fractions import Fraction
 from functools import cached_property
 from typing import Any, final
@@ -13,22 +13,24 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
+from overexplain.errors import SolverFailed
 from overexplain.geometry.arrays import FloatArray
 from overexplain.geometry.hyperplane import NO, YES
-from overexplain.knowledge.checker import Answer, Branched, Term
+from overexplain.knowledge.checker import Answer, Term
 from overexplain.knowledge.enclosures import Evidence
 from overexplain.knowledge.facts import LEVELS, Robust
 from overexplain.knowledge.prover.blocks import Block
 from overexplain.knowledge.prover.cone import NoInterior
-from overexplain.knowledge.prover.facts import FLIPS
+from overexplain.knowledge.prover.last_resorts import LastResorts, Settlement, find_first
 from overexplain.knowledge.prover.linear import OPEN, LinearProver
 from overexplain.knowledge.prover.models import MIXED, Models, mixed
+from overexplain.knowledge.prover.near_enough import NearEnough
 from overexplain.knowledge.prover.one_point import Evidence as Settling
 from overexplain.knowledge.prover.one_point import decide, settle
-from overexplain.knowledge.prover.program import by_program
-from overexplain.knowledge.prover.prover import UNKNOWN, Prover
+from overexplain.knowledge.prover.program import by_program, interval
+from overexplain.knowledge.prover.prover import UNKNOWN, Prover, is_late
 from overexplain.knowledge.prover.rationals import OutOfTime
-from overexplain.knowledge.prover.reduction import BOUNDARY, Contradiction, LinearFacts, Model
+from overexplain.knowledge.prover.reduction import BOUNDARY, Contradiction, Model
 from overexplain.knowledge.prover.statements import read_statements
 from overexplain.knowledge.prover.written import branched, by_one_step, terms_of
 from overexplain.log.extremes import BEYOND_FLOAT64
@@ -43,18 +45,6 @@ FEW = 64
 """Points for which a program is solved if the search leaves them open."""
 SHARP = 1e-9
 """A step under a smooth distance whose direction is known to within this leaves one model alone."""
-
-
-@dataclass(frozen=True)
-class Settlement:
-    """A code, and the terms that prove it (on the plane: and the reverse) or the models (one says Yes, the other No)
-    that show it."""
-
-    code: int
-    terms: tuple[Term, ...] = ()
-    reverse: tuple[Term, ...] = ()
-    models: tuple[Model, Model] | None = None
-    branches: Branched | None = None
 
 
 @final
@@ -92,22 +82,33 @@ class LogProver:
         if is_measured:
             try:
                 self._measured = Prover(blocks, answers, evidence, known, self._linear)
+                find_first(self._measured)
             except (NoInterior, np.linalg.LinAlgError, *BEYOND_FLOAT64):
                 if self._linear is None:
                     self._read_linear(swapped, constants)
         self._weaker: Prover | None = None
+        self._is_exact = is_measured and level == "exact" and any(block.is_robust for block in blocks)
         self._used = list(blocks)  # by proofs
         if level in LEVELS[:2] and any(block.is_robust for block in blocks):
             self._used = [replace(block, level=level) for block in blocks]
-            self._weaker = Prover(self._used, answers, evidence, linear=self._linear, is_for_proofs=True)
+            with suppress(NoInterior, np.linalg.LinAlgError, *BEYOND_FLOAT64):
+                self._weaker = Prover(self._used, answers, evidence, linear=self._linear, is_for_proofs=True)
         # What has no tolerance, a domain or no side is not all in the facts that are searched: models are held to the log.
         self._is_told = not is_measured and not any(b.is_confined and b.answers is not None for b in blocks)
         self._is_told &= not any(block.is_off_plane and not block.is_listed for block in blocks)
         self._pool = Models(answers, evidence)
+        self._last: LastResorts | None = None
+        """What proofs may use, for points that the search leaves open; `_whole`: all that the log says."""
+        if self._measured is not None:
+            self._last = LastResorts(self._weaker or self._measured, answers, evidence, assumed)
+            self._whole = self._last
+            if self._weaker is not None:
+                self._whole = LastResorts(self._measured, answers, evidence, assumed)
 
     def _read_linear(self, swapped: bool, constants: bool) -> None:
         self._said = read_statements(self._blocks, self.answers, swapped=swapped, constants=constants)
         self._linear = LinearProver(self._said.facts)
+        self._near_enough = NearEnough(self._blocks, self.answers, self._said, self._linear)
 
     def with_cases(self, cases: Sequence[LogProver]) -> LogProver:
         """The same for a log with rows that have no side: proofs do not rest on them, and models, of the `cases`, too, are held to
@@ -121,7 +122,7 @@ class LogProver:
     def _is_mixed(self) -> bool:
         """True if models have to be held to the log one by one: the search does not know all that it says."""
         is_whole = self._cases is None and self._measured is not None and self._measured.keeper.is_quick
-        return not self._is_told and not is_whole
+        return not self._is_told and not (is_whole and self._measured is not None and len(self._measured.known))
 
     @cached_property
     def centre(self) -> Model | None:
@@ -131,10 +132,18 @@ class LogProver:
         found: list[Model] = []
         if self._measured is not None:
             found += [self._measured.keeper.exactly(model) for model in self._measured.known[:4]]
-        for linear in (self._linear, self._narrowed):
-            found += [] if linear is None else [linear.centre, *self._beside(linear.centre)]
+        for linear in self._linears:
+            found += [linear.centre, *self._near_enough.beside(linear.centre)]
         found += [case.centre for case in self._cases or () if case.centre is not None]
         return next((model for model in found if any(model[0]) and self._pool.admits(model)), None)
+
+    @property
+    def _linears(self) -> list[LinearProver]:
+        """The provers of what has no length in it: by the facts of the checker, and by all that models have to keep."""
+        if self._linear is None:
+            return []
+        narrowed = self._near_enough.narrowed
+        return [self._linear] if narrowed is None else [self._linear, narrowed]
 
     @property
     def linear(self) -> LinearProver:
@@ -170,14 +179,26 @@ class LogProver:
         twin._weaker = None if self._weaker is None else self._weaker.fork()
         twin._pool = self._pool.fork()
         twin._cases = None if self._cases is None else tuple(case.fork() for case in self._cases)
+        if vars(twin).get("_eased") is not None:
+            vars(twin)["_eased"] = vars(twin)["_eased"].fork()
+        twin._take_resorts()
         return twin
 
     def prepared(self) -> LogProver:
         """A copy with nothing that points taught it."""
         twin = self.fork()
-        twin._measured = None if self._measured is None else self._measured.pristine()
-        twin._weaker = None if self._weaker is None else self._weaker.pristine()
+        twin._measured = None if self._measured is None else self._measured.first()
+        twin._weaker = None if self._weaker is None else self._weaker.first()
+        twin._pool = Models(self.answers, self.evidence)
+        vars(twin).pop("_eased", None)
+        twin._take_resorts()
         return twin
+
+    def _take_resorts(self) -> None:
+        """Copies of the last resorts, about the provers that this one has."""
+        if self._last is not None and self._measured is not None:
+            self._last = self._last.fork(self._weaker or self._measured)
+            self._whole = self._last if self._weaker is None else self._whole.fork(self._measured)
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in vars(self).items() if name != "_lock"}
@@ -200,7 +221,7 @@ class LogProver:
 
     @np.errstate(all="ignore")
     def codes(self, X: FloatArray, deadline: float | None = None) -> NDArray[np.int8]:
-        """A code for every point; OPEN is left to the exact step."""
+        """A code for every point; OPEN where neither a proof nor two models were found."""
         with self._lock:
             if self._measured is None:
                 codes = decide(self.linear, X, deadline)
@@ -209,7 +230,9 @@ class LogProver:
                 if self._weaker is not None:
                     self._by_less(self._weaker, X, codes, deadline)
                 self._by_easing(X, codes, deadline)
-                if self._weaker is None and not self._is_left_to_cases:
+                if self._is_exact:
+                    self._by_cases(X, codes, deadline)
+                if self._weaker is None:
                     self._by_program(self._measured, X, codes, deadline)
                     self._by_rationals(X, codes, deadline)
             for i in np.flatnonzero((codes == BOUNDARY) | (codes == OPEN)):
@@ -217,14 +240,17 @@ class LogProver:
                 codes[i] = codes[i] if row is None else self.answers[row].label or codes[i]
             if self._measured is not None:  # sums with such numbers overflow: nothing could be written down about them
                 codes[~(np.abs(X) < LARGEST).all(axis=1)] = OPEN
-            if self._is_mixed and not self._is_left_to_cases:
+            if self._is_mixed:
                 self._confirm(X, codes, deadline)
             return codes
 
-    @property
-    def _is_left_to_cases(self) -> bool:
-        """True for robust rows of which no model is known: what looks for one is the exact step's."""
-        return any(block.is_robust for block in self._blocks) and not len(self.known)
+    def interval(self, x: FloatArray) -> tuple[float, float]:
+        """How far, at least and at most, a point lies on the Yes side, by all that robust answers say but s ≤ ‖a‖*."""
+        with self._lock:
+            prover = self._weaker or self._measured
+            if prover is None:
+                raise SolverFailed("the log's robust answers tell no lengths")
+            return interval(prover, x)
 
     @cached_property
     def _eased(self) -> Prover | None:
@@ -242,12 +268,23 @@ class LogProver:
         except (NoInterior, np.linalg.LinAlgError):
             return None
 
-    @staticmethod
-    def _by_less(weaker: Prover, X: FloatArray, codes: NDArray[np.int8], deadline: float | None) -> None:
+    def _by_less(self, weaker: Prover, X: FloatArray, codes: NDArray[np.int8], deadline: float | None) -> None:
         """What is certain by all that answers say is OPEN unless it is by what may be used."""
-        sure = np.flatnonzero(np.abs(codes) == 1)
-        said = weaker.look(X[sure], deadline)
-        codes[sure] = np.where(said == codes[sure], said, OPEN)
+        assert self._measured is not None
+        is_blind = self._measured.core is None or not len(self._measured.known)
+        left = np.flatnonzero(codes == OPEN)[: None if is_blind else FEW]
+        asked = np.sort(np.append(np.flatnonzero(np.abs(codes) == 1), left))
+        whole = codes[asked]
+        codes[asked] = OPEN
+        said = weaker.look(X[asked], deadline)
+        for i, code, less in zip(asked, whole, said, strict=True):
+            sides = (1, -1) if code == OPEN else (int(code),)
+            codes[i] = less if less in sides else self._last_of.side(X[i], sides, deadline)
+
+    @property
+    def _last_of(self) -> LastResorts:
+        assert self._last is not None
+        return self._last
 
     def _by_easing(self, X: FloatArray, codes: NDArray[np.int8], deadline: float | None) -> None:
         """Certain where wider terms say so."""
@@ -257,21 +294,26 @@ class LogProver:
             sure = np.abs(said) == 1
             codes[left[sure]] = said[sure]
 
-    @staticmethod
-    def _by_program(prover: Prover, X: FloatArray, codes: NDArray[np.int8], deadline: float | None) -> None:
+    def _by_program(self, prover: Prover, X: FloatArray, codes: NDArray[np.int8], deadline: float | None) -> None:
         """One linear program for each point that the search leaves open; all if it sees no inside, or no model, else a few."""
         left = np.flatnonzero(codes == OPEN)
-        few = 0 if prover.strict is not None else FEW
-        for i in left if prover.core is None or not len(prover.known) else left[:few]:
-            if codes[i] != OPEN or (deadline is not None and time.monotonic() > deadline):
+        for i in left if prover.core is None or not len(prover.known) else left[:FEW]:
+            if codes[i] != OPEN or is_late(deadline):
+                continue
+            codes[i] = self._last_of.side(X[i], prover.sides(X[i]), deadline)
+            prover.by_known(X, codes)
+
+    def _by_cases(self, X: FloatArray, codes: NDArray[np.int8], deadline: float | None) -> None:
+        """Certain by cases, or UNKNOWN by a model that these show, for points that no convex set settles."""
+        prover = self._measured
+        assert prover is not None
+        for i in np.flatnonzero(codes == OPEN):
+            if codes[i] != OPEN:
                 continue
             for sign in prover.sides(X[i]):
-                proof, model = by_program(prover, X[i], sign)
-                if proof is not None:
+                if self._last_of.branches(X[i], sign, deadline) is not None:
                     codes[i] = sign
                     break
-                if model is not None:
-                    prover.admit_near(model)
             prover.by_known(X, codes)
 
     def _by_rationals(self, X: FloatArray, codes: NDArray[np.int8], deadline: float | None) -> None:
@@ -292,7 +334,7 @@ class LogProver:
         if self._measured is None or self._cases is not None:
             codes[codes == UNKNOWN] = OPEN
         for i in np.flatnonzero(codes == OPEN):
-            if deadline is not None and time.monotonic() > deadline:
+            if is_late(deadline):
                 return
             if self._pool.disagree(X[i]) is None:
                 for models in self._candidates(X[i], deadline):
@@ -312,9 +354,7 @@ class LogProver:
         shown = None if self._measured is None else self._measured.models(x)
         if shown is not None:
             yield shown
-        for linear in (self._linear, self._narrowed):
-            if linear is None:
-                continue
+        for linear in self._linears:
             try:
                 found = settle(linear, x, deadline)
             except OutOfTime:
@@ -323,7 +363,9 @@ class LogProver:
                 yield found.models
                 if self.centre is not None:
                     yield [mixed(model, self.centre, share) for model in found.models for share in MIXED]
-                yield from (list(self._beside(model)) for model in found.models)
+                yield from (list(self._near_enough.beside(model)) for model in found.models)
+        if self._measured is not None and not len(self._measured.known):
+            yield self._whole.models(x, deadline)
 
     @np.errstate(all="ignore")
     def settle(self, x: FloatArray, code: int | None, deadline: float | None = None) -> Iterator[Settlement]:
@@ -359,51 +401,21 @@ class LogProver:
                 prover.look(x[None, :], deadline)
             yield from self._certain(prover, x, code)
             yield from self._certain(self._measured, x, code)
+            return
+        if code == OPEN:  # what is left to programs and to cases, which may show models
+            for sign in prover.sides(x):
+                yield from self._certain(prover, x, sign)
         elif code == UNKNOWN:
             prover.look(x[None, :], deadline)
+        if code in (OPEN, UNKNOWN):
             for known in (prover, self._measured):  # those found for this point; or for others, too
                 models = known.models(x)
                 if models is not None:
                     yield Settlement(UNKNOWN, models=models)
         elif code == BOUNDARY:
-            yield from self._of_linear(settle(self.linear, x, deadline))
-
-    @cached_property
-    def _narrowed(self) -> LinearProver | None:
-        """The prover of models for which answers with slack of an unknown distance are near enough, too, if there are any.
-
-        −y·(a·x' − b) ≤ ε·y·(a·x − b): some norm has x' within 1 + ε of the distance to the plane. No fact of the checker says so.
-        """
-        blocks = [block for block in self._blocks if block.is_off_plane and not block.is_listed]
-        rows = [self.answers[row] for block in blocks for row in block.rows.tolist()]
-        if not rows:
-            return None
-        facts, none = self._said.facts, np.zeros(len(rows), dtype=bool)
-        try:
-            return LinearProver(
-                LinearFacts(
-                    facts.points, facts.sides, np.append(facts.strict, none), np.append(facts.equal, none),
-                    [*facts.forms, *map(_near_enough, rows)],
-                    swapped=facts.swapped, constants=facts.constants, coding=facts.coding,
-                )
-            )  # fmt: skip
-        except Contradiction:
-            return None
-
-    @cached_property
-    def _nearest(self) -> LinearProver | None:
-        """The prover of models on whose planes all answers with slack lie: no answer is nearer than these."""
-        said = self._said
-        slack = [row for block in self._blocks if block.slack and not block.is_loose for row in block.rows.tolist()]
-        across = np.flatnonzero((said.name == FLIPS) & np.isin(said.origin, slack))
-        found = self.linear.by_weak(across) if len(across) else None
-        return found if isinstance(found, LinearProver) else None
-
-    def _beside(self, model: Model) -> Iterator[Model]:
-        """Models between one whose planes the answers with slack lie on and another one."""
-        if self._nearest is not None:
-            yield self._nearest.centre
-            yield from (mixed(self._nearest.centre, model, share) for share in MIXED)
+            if self._linear is not None:
+                yield from self._of_linear(settle(self._linear, x, deadline))
+            yield from self._last_of.exactly(x, deadline)
 
     def _own_row(self, x: FloatArray) -> int | None:
         """The row that labels the point itself: it keeps its label, on the plane, too, unless that is a matter of naming."""
@@ -425,8 +437,8 @@ class LogProver:
             terms = by_one_step(prover, self.answers, step, x, code)
             if terms is not None:
                 yield Settlement(code, tuple(terms))
-        ways = ((prover, Prover.prove), (self._eased, Prover.prove), (prover, by_program))
-        for asked, find in ways if self._weaker is None else ((self._weaker, Prover.prove), ways[1]):
+        used = self._weaker or prover
+        for asked, find in ((used, Prover.prove), (self._eased, Prover.prove), (used, by_program)):
             shown = None if asked is None else find(asked, x, code)
             proof = shown[0] if isinstance(shown, tuple) else shown
             if asked is not None and proof is not None:
@@ -437,6 +449,11 @@ class LogProver:
             for found in self._of_linear(settle(prover.linear, x)):
                 if found.code == code:
                     yield found
+        yield from (found for found in self._last_of.exactly(x, None) if found.code == code)
+        if self._is_exact:
+            branches = self._last_of.fork(prover).branches(x, code, None)
+            if branches is not None:
+                yield Settlement(code, branches=branches)
 
     def _of_linear(self, found: Settling) -> Iterator[Settlement]:
         if found.models is not None:
@@ -444,17 +461,6 @@ class LogProver:
         else:
             terms = self._said.terms(found.weights or {}, found.both)
             yield Settlement(found.code, tuple(terms), tuple(self._said.terms(found.reverse or {})))
-
-
-def _near_enough(answer: Answer) -> list[Fraction]:
-    """ε·y·(a·x − b) + y·(a·x' − b) as a form over (a, b)."""
-    assert answer.label is not None
-    assert answer.slack is not None
-    assert answer.explanation is not None
-    y, slack = answer.label, answer.slack
-    return [
-        *(y * (slack * v + w) for v, w in zip(answer.point, answer.explanation, strict=True)), -y * (1 + slack)
-    ]  # fmt: skip
 
 
 def _says_more(block: Block) -> bool:

@@ -13,14 +13,13 @@ import numpy as np
 from overexplain.geometry.arrays import BoolArray, FloatArray
 from overexplain.geometry.norm import Norm
 from overexplain.knowledge.chords import dual_exponent
+from overexplain.knowledge.prover.core_program import CoreProgram
 from overexplain.knowledge.prover.facts import Ties
 from overexplain.knowledge.prover.stage import Stage
-from overexplain.knowledge.solvers import clarabel_of, highs_of, run_highs
+from overexplain.knowledge.solvers import clarabel_of
 
 FEASIBLE = 1e-6
 """A solver's optimum that is off by more is none."""
-WIDEST = 1e7
-"""Coordinates are looked for within this."""
 PUSHES = 3
 """Linear programs that look for a model with less of s than ‖a‖*."""
 
@@ -76,18 +75,19 @@ class Optimum:
 
         It has more than one peak, and which is found depends on the start.
         """
-        self._pushes.limit(None if target is None else -(target @ self._lift), least)
+        limit = np.zeros((0, self._lift.shape[1])) if target is None else -(target @ self._lift)[None, :]
+        self._pushes.put(limit, np.full(len(limit), least))
         most, model = -np.inf, start
         for _ in range(PUSHES):
             a = self._ties.outer(model[None, :])[0, :-1]
             if not a.any():
                 return None
             slope = np.asarray(self._norm.maximizer(a)) @ self._outer - self._s
-            found = self._pushes.largest(slope) if np.isfinite(slope).all() else None
+            found = self._pushes.least(-slope) if np.isfinite(slope).all() else None
             if found is None:
                 return None
-            model = np.asarray(self._lift @ found)
-            gap = float(self._norm.dual(self._ties.outer(model[None, :])[0, :-1])) - float(self._s @ found)
+            model = np.asarray(self._lift @ found.place)
+            gap = float(self._norm.dual(self._ties.outer(model[None, :])[0, :-1])) - float(self._s @ found.place)
             if gap > 0:
                 return model
             if gap <= most + 1e-9:
@@ -96,36 +96,8 @@ class Optimum:
         return None
 
     @cached_property
-    def _pushes(self) -> _Pushes:
-        return _Pushes(self._rows, self._level)
-
-
-class _Pushes:
-    """The largest slope·y with level·y = 1, rows·y ≥ 0, and one more row; it starts from where it ended the last time."""
-
-    def __init__(self, rows: FloatArray, level: FloatArray) -> None:
-        count, d = rows.shape
-        matrix, free = np.vstack([level[None, :], rows]), np.full(d, WIDEST)
-        low, high = np.append(1.0, np.zeros(count)), np.append(1.0, np.full(count, np.inf))
-        self._highs = highs_of(matrix, np.zeros(d), (-free, free), (low, high))
-        self._highs.addRow(-np.inf, np.inf, 0, np.zeros(0, dtype=np.int32), np.zeros(0))
-        self._at = count + 1
-
-    def limit(self, row: FloatArray | None, least: float) -> None:
-        """One more row ≥ least, in the place of that of the last time; None: no row."""
-        size = 0.0 if row is None else float(np.abs(row).max())
-        if row is None or not 0 < size < np.inf:
-            self._highs.changeRowBounds(self._at, -np.inf, np.inf)
-            return
-        self._highs.changeRowBounds(self._at, least / size, np.inf)
-        for j, entry in enumerate((row / size).tolist()):
-            self._highs.changeCoeff(self._at, j, entry)
-
-    def largest(self, slope: FloatArray) -> FloatArray | None:
-        """The y, or None if none is found."""
-        d = len(slope)
-        self._highs.changeColsCost(d, np.arange(d, dtype=np.int32), -slope / max(float(np.abs(slope).max()), 1e-300))
-        return np.array(self._highs.getSolution().col_value) if run_highs(self._highs) == "optimal" else None
+    def _pushes(self) -> CoreProgram:
+        return CoreProgram(self._rows, self._level)
 
 
 def _program(rows: FloatArray, level: FloatArray, s: FloatArray, a: FloatArray, exponent: float) -> tuple[Any, int]:

@@ -26,7 +26,7 @@ from overexplain.knowledge.prover.blocks import Block
 from overexplain.knowledge.prover.cone import NoInterior, gamma
 from overexplain.knowledge.prover.keeper import Keeper, Model
 from overexplain.knowledge.prover.lengths import usable
-from overexplain.knowledge.prover.likely import likely_models
+from overexplain.knowledge.prover.likely import likely_models, shown_models
 from overexplain.knowledge.prover.linear import OPEN, LinearProver
 from overexplain.knowledge.prover.pinned import Pinned, pin
 from overexplain.knowledge.prover.reduction import BOUNDARY
@@ -57,7 +57,8 @@ SHARES = (0.02, 0.2, 0.5, 0.8, 0.95)
 @final
 class Prover(Rows):
     """Decides points for a log with lengths; codes are 1, −1, 0 or OPEN (3). `hint`: models (a, b), rows, that may fit it;
-    `linear`: a prover of what it says without lengths; `is_for_proofs`: no models are looked for."""
+    `linear`: a prover of what it says without lengths; `is_for_proofs`: no models are looked for;
+    `is_branched`: proofs may have bounds."""
 
     def __init__(
         self,
@@ -68,9 +69,10 @@ class Prover(Rows):
         linear: LinearProver | None = None,
         *,
         is_for_proofs: bool = False,
+        is_branched: bool = True,
     ) -> None:
-        self.linear, self._is_for_proofs = linear, is_for_proofs
-        super().__init__(blocks)
+        self.linear, self.is_for_proofs = linear, is_for_proofs
+        super().__init__(blocks, is_branched=is_branched)
         self.keeper = Keeper(blocks, self.ties, answers, evidence)
         self.known = np.zeros((0, self.p + 1))
         self._tries_centre = hint is None or self.keeper.is_quick  # else rationals would: too slow for a hint
@@ -91,11 +93,18 @@ class Prover(Rows):
             self._try_steps()
         self._first_known = self.known
         self._first: Prover | None = None
-        self._first = None if self.strict is None else self.fork()
+        self._first = self.fork()
+
+    def first(self) -> Prover:
+        """A copy as it was before any point was asked about."""
+        before = self if self._first is None else self._first
+        twin = before.fork()
+        twin._first = before
+        return twin
 
     def pristine(self) -> Prover:
         """A copy without the models and sets of rows that points taught; cuts stay, but for robust rows."""
-        if self._first is not None:
+        if self._first is not None and self.strict is not None:
             return self._first.pristine()
         twin = self.fork()
         twin.known, twin.slab = self._first_known, None
@@ -131,7 +140,7 @@ class Prover(Rows):
 
     def admit(self, models: FloatArray) -> BoolArray:
         """True for models of the unknowns that the Keeper admits; they join the known ones."""
-        if self._is_for_proofs:
+        if self.is_for_proofs:
             return np.zeros(len(models), dtype=np.bool_)
         found = self.keeper.snap(models)
         kept = self.keeper.kept(found)
@@ -162,17 +171,14 @@ class Prover(Rows):
             self._learn(moved[self.keeper.kept(moved)])
 
     def _try_steps(self) -> None:
-        """Models that steps of smooth distances show: their direction, and the offset that all rows leave it; or likely ones."""
-        shown = [
-            np.append(way, way @ s.explanation)
-            for s in self.smooth_steps
-            for way in [-s.side * s.norm.gradient(s.step)]
-        ]
-        if shown:
-            every = np.array([model / np.linalg.norm(model[:-1]) for model in shown])
-            models = np.vstack([every.mean(axis=0), every])[: None if self.keeper.is_quick else 3]
-            models = self.keeper.fitted(models)
-            self._learn(models[self.keeper.kept(models)])
+        """Models that steps show, with offsets that the rows leave them; or likely ones."""
+        for models in shown_models(self.blocks, self.smooth_steps):
+            for place in (None, 0.5):
+                fitted = self.keeper.fitted(models, place)
+                kept = self.keeper.kept(fitted)
+                self._learn(fitted[kept])
+                if kept.any():
+                    break
         if not len(self.known):
             self._try_likely(self.centre)
 
@@ -208,7 +214,7 @@ class Prover(Rows):
         middle = self.centre / max(float(np.abs(self.centre).max()), 1e-300)
         own = model / max(float(np.abs(model).max()), 1e-300)
         kept = self.admit(np.array([(1 - share) * own + share * middle for share in (0.0, 1e-6, 1e-3, *SHARES)]))
-        if not kept.any() and not self._is_for_proofs:
+        if not kept.any() and not self.is_for_proofs:
             self._try_likely(model)
 
     # Points.
@@ -238,7 +244,7 @@ class Prover(Rows):
             self._spread()
             self._by_known(asked, codes)
         for i in np.flatnonzero(codes == OPEN)[: 0 if self._is_curved else FEW_POINTS]:
-            if codes[i] == OPEN and not _is_late(deadline):
+            if codes[i] == OPEN and not is_late(deadline):
                 self._through(X[i])
                 self._by_known(asked, codes)
         return codes
@@ -292,7 +298,7 @@ class Prover(Rows):
             self._by_known(asked, codes)
             open_ = codes[todo] == OPEN
             todo, held, beta = todo[open_], held[open_], beta[open_]
-            if not len(todo) or _is_late(deadline):
+            if not len(todo) or is_late(deadline):
                 return
             if cuts and attempt < ATTEMPTS - 2:
                 self._refit()
@@ -318,7 +324,7 @@ class Prover(Rows):
     def _by_optimum(self, asked: Asked, codes: NDArray[np.int8], deadline: float | None) -> None:
         """Claims that rounds of cuts leave open, some at a time: where each is least, and what that teaches about the others."""
         tried = np.zeros(len(codes), dtype=bool)
-        while self.strict is not None and self.core is not None and not _is_late(deadline):
+        while self.strict is not None and self.core is not None and not is_late(deadline):
             left = np.flatnonzero((codes == OPEN) & ~tried)[:GROUP]
             if not len(left):
                 return
@@ -412,7 +418,7 @@ class Prover(Rows):
         q = np.concatenate([x, [-1.0], np.zeros(len(self.norms))])[None, :]
         row = self.ties.inner(q)[0] * self.scale
         stage = self.core
-        if stage is None or self._is_for_proofs:
+        if stage is None or self.is_for_proofs:
             return
         inner = row @ (stage.B / self.scale[:, None])
         size = float(np.linalg.norm(inner))
@@ -474,5 +480,5 @@ class Prover(Rows):
         return yes, no
 
 
-def _is_late(deadline: float | None) -> bool:
+def is_late(deadline: float | None) -> bool:
     return deadline is not None and time.monotonic() > deadline

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from scipy.linalg import qr
 
 from overexplain.geometry.arrays import BoolArray, FloatArray, IntArray
-from overexplain.knowledge.facts import LEVELS, Secret, Steepest, length_error
+from overexplain.knowledge.facts import Secret, Steepest, length_error
 from overexplain.knowledge.prover.balls import Balls
 from overexplain.knowledge.prover.blocks import Block, touching
 from overexplain.knowledge.prover.cone import NoInterior, distinct
-from overexplain.knowledge.prover.facts import ENTRY, WAY, Facts, read
+from overexplain.knowledge.prover.facts import CHORD, ENTRY, WAY, Facts, read
 from overexplain.knowledge.prover.lengths import Equalities, Length, Payer, Reach, Source
 from overexplain.knowledge.prover.stage import Stage
+from overexplain.knowledge.solvers import TOLERANCE
 
 THIN = 1e-7
 """A slab thinner than this share of what its row can be is taken as an equality by the search."""
@@ -28,9 +30,9 @@ RANK = 1e-7
 
 
 class Rows:
-    """The rows of a log; raises NoInterior if two answers tie an entry to different values."""
+    """The rows of a log; raises NoInterior if answers tie an entry to different values. `is_branched`: proofs may have bounds."""
 
-    def __init__(self, blocks: Sequence[Block]) -> None:
+    def __init__(self, blocks: Sequence[Block], *, is_branched: bool = True) -> None:
         self.blocks, self.p = list(blocks), blocks[0].points.shape[1]
         self.facts, self.ties, self.norms = read(blocks, self.p)
         if self.ties.clash is not None:
@@ -39,9 +41,24 @@ class Rows:
             Reach(k, self.ties, self.p) if isinstance(norm, Secret) else Length(norm, k, self.ties, self.p)
             for k, norm in enumerate(self.norms)
         ]
-        self.balls = Balls(blocks, self.norms, self.ties, self.p)
+        self.balls = Balls(blocks, self.norms, self.ties, self.p, is_branched=is_branched)
         self.facts = Facts.joined([self.facts, self.balls.chords], self.facts.left.shape[1])
         self.cuts = distinct(np.vstack([source.first() for source in self.sources]))
+
+    @cached_property
+    def written(self) -> list[tuple[Any, int]]:
+        """How the checker knows each length, and its number: one length may have several names, as weights of 1 do."""
+        found: list[tuple[Any, int]] = []
+        for block in self.blocks:
+            found += [(block.norm.spec, block.number)] if block.is_measured else []
+            if block.is_robust:
+                reach = block.reach
+                found.append((reach.written if isinstance(reach, Secret) else reach.spec, block.ball))
+        return found
+
+    def number_of(self, length: Any) -> int | None:
+        """The number of a length that the checker names; None if no row is measured in it."""
+        return next((number for name, number in self.written if name == length), None)
 
     def read_rows(self) -> None:
         """All facts as rows over the unknowns that are left, equalities as two; then the cuts."""
@@ -58,7 +75,7 @@ class Rows:
         self.way = np.concatenate([np.ones(len(inequalities) + n), -np.ones(n), np.arange(len(self.cuts))])
         self.base = len(inequalities)
         self.rows, sizes = ties.inner(every), ties.sizes(every)
-        measured = ~np.isin(facts.name[self.of_row[: self.base + n]], (ENTRY, WAY))  # the others have no unit
+        measured = ~np.isin(facts.name[self.of_row[: self.base + n]], (CHORD, ENTRY, WAY))  # the others have no unit
         largest = np.abs(self.rows[: self.base + n][measured]).max(axis=0, initial=0.0)
         self.scale = np.ldexp(1.0, -np.frexp(np.where(largest > 0, largest, 1.0))[1])
         self._equal = ties.inner(facts.left[equalities])
@@ -118,10 +135,10 @@ class Rows:
         noise = 1e-14 * np.linalg.norm(np.abs(rows) @ np.abs(null), axis=1)
         return np.asarray(thin[(off > 1e-2 * self.facts.width[self._equalities[thin]]) & (off > noise)])
 
-    def cut(self, models: FloatArray) -> int:
-        """Cuts where a length is too short for a model; how many are new."""
+    def cut(self, models: FloatArray, by: float = 1e-9) -> int:
+        """Cuts where a length is too short for a model by more than a share of itself; how many are new."""
         whole = self._whole(models)
-        return self._join_cuts(np.vstack([source.broken(whole) for source in self.sources]))
+        return self._join_cuts(np.vstack([source.broken(whole, by) for source in self.sources]))
 
     def touch(self, number: int, V: FloatArray) -> int:
         """Cuts of one length at vectors that may be no longer than 1; how many are new."""
@@ -138,7 +155,7 @@ class Rows:
 
     def join(self, models: FloatArray) -> bool:
         """True if models break facts of a source that are no rows yet: they are now, the last ones."""
-        if not self.cut(models):
+        if not self.cut(models, TOLERANCE):
             return False
         self.read_rows()
         return True
@@ -155,7 +172,7 @@ class Rows:
             for block in self.blocks
             if block.is_optimal
             and block.ball in (-1, block.number)
-            and block.level in LEVELS[2:]
+            and (block.is_shared or not block.is_robust)
             and block.norm.is_smooth
             for k in np.argsort(block.tolerance / np.maximum(block.lengths[0], 1e-300))[:SMOOTH]
         ]
@@ -174,6 +191,8 @@ class Rows:
         missed = self.missed(np.flatnonzero(thin), null)
         force = np.concatenate([self.base + missed, self.base + n + missed]).astype(np.int64)
         self.slab: Stage | None = None
+        self.widened: tuple[IntArray, FloatArray, FloatArray] | None
+        """What `split` made of the equalities that the core is in slab coordinates of, if it is."""
         self.core = self._core(plain, force, null)
 
     @property
@@ -183,7 +202,7 @@ class Rows:
 
     def _core(self, plain: IntArray, force: IntArray, null: FloatArray) -> Stage | None:
         """What is left of the unknowns by the thin equalities; in slab coordinates if floats see no inside otherwise."""
-        B = self.scale[:, None] * null
+        B, self.widened = self.scale[:, None] * null, None
         for forced in (force, force[:0]) if len(force) else (force,):
             try:
                 if null.shape[1]:
@@ -192,7 +211,8 @@ class Rows:
             except NoInterior:
                 continue
         try:
-            return self.in_slabs(*self.split(np.flatnonzero(self.thin(WIDER))))
+            self.widened = self.split(np.flatnonzero(self.thin(WIDER)))
+            return self.in_slabs(*self.widened)
         except NoInterior:
             return None
 

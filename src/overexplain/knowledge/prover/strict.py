@@ -12,7 +12,7 @@ from typing import final
 import numpy as np
 
 from overexplain.geometry.arrays import BoolArray, FloatArray, IntArray
-from overexplain.knowledge.facts import SOLVED_LENGTH, Secret, length_error
+from overexplain.knowledge.facts import Secret
 from overexplain.knowledge.prover.balls import Crossings
 from overexplain.knowledge.prover.blocks import Block
 from overexplain.knowledge.prover.cone import NoInterior
@@ -36,16 +36,19 @@ INSIDE = 1 - 1e-6
 
 def strict_of(rows: Rows, blocks: Sequence[Block]) -> Strict | None:
     """What makes models with s = ‖a‖*, if that is one length that answers say nothing linear about; else None."""
+    found = crossings_of(rows, blocks)
+    return None if len(found) != 1 or rows.core is None else Strict(rows, found[0])
+
+
+def crossings_of(rows: Rows, blocks: Sequence[Block]) -> list[Crossings]:
+    """For every length of a known ball that is no length of a distance, what lies between models with more and with less of it."""
     curved = {block.ball: block for block in blocks if block.is_tight and block.ball != block.number}
-    known = {k: block for k, block in curved.items() if not isinstance(block.reach, Secret)}
-    if len(known) != 1 or rows.core is None:
-        return None
-    k, block = next(iter(known.items()))
-    assert not isinstance(block.reach, Secret)
-    if length_error(block.reach, rows.p) >= SOLVED_LENGTH:  # every length would take a linear program
-        return None
     at = len(rows.ties.free) + 1
-    return Strict(rows, Crossings(block.reach, k, at + k, at + block.number, rows.ties))
+    return [
+        Crossings(block.reach, k, at + k, at + block.number, rows.ties)
+        for k, block in curved.items()
+        if not isinstance(block.reach, Secret)
+    ]
 
 
 @final

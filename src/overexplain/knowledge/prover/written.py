@@ -18,15 +18,16 @@ import numpy as np
 
 from overexplain.geometry.arrays import FloatArray
 from overexplain.knowledge.checker import Answer, Branch, Branched, Context, Fact, Term, fact_of
+from overexplain.knowledge.chords import chord_term
 from overexplain.knowledge.enclosures import Evidence
 from overexplain.knowledge.facts import Secret, Steepest
 from overexplain.knowledge.promises import form, whole
 from overexplain.knowledge.prover.blocks import exponent_and_weights
 from overexplain.knowledge.prover.facts import CHORD, ENTRY, NAMES, NEAREST, PLANE, STEP, WAY
 from overexplain.knowledge.prover.prover import Prover
+from overexplain.knowledge.prover.rows import Rows
 from overexplain.knowledge.prover.stage import Asked, Proof
 from overexplain.knowledge.smooth import steepest_weight
-from overexplain.knowledge.terms import chord_term
 
 ZERO, ONE = Fraction(0), Fraction(1)
 ALL = slice(None)
@@ -47,21 +48,27 @@ def terms_of(
     Without a point they are those of a contradiction.
     """
     short = proof if x is None else shortened(prover, x, proof)
+    claim = [ZERO] * (prover.p + 1)
+    if x is not None:
+        claim = [*(Fraction(proof.sign * v) for v in x.tolist()), Fraction(-proof.sign)]
+    context = prover.balls.context(answers, evidence)[1] if prover.balls.boxes else None
+    writer = Writer(prover, answers, evidence, claim, short, context)
     for payer in prover.payer.payers:
-        yield _Writer(prover, answers, evidence, x, short).terms(payer)
+        yield writer.terms(payer)
 
 
 def branched(
-    prover: Prover, answers: Mapping[int, Answer], evidence: Evidence, terms: Sequence[Term]
+    prover: Rows, answers: Mapping[int, Answer], evidence: Evidence, terms: Sequence[Term], *, is_claim: bool = True
 ) -> Branched | None:
-    """The same terms as a proof by the only case there is, in which what steps say of single entries of a is known to chords."""
+    """The same terms, of a claim or a contradiction, as a proof by the only case there is, in which what steps say of single
+    entries of a is known to chords; None if they need no such thing."""
     if not prover.balls.needs_box(terms):
         return None
     bounds, context = prover.balls.context(answers, evidence)
     if context is None or not bounds:
         return None
     row = next(term.row for bound in bounds for term in bound.terms if term.row is not None)
-    return Branched(row, Branch((Term("denied", ONE), *terms), bounds))
+    return Branched(row, Branch((*((Term("denied", ONE),) if is_claim else ()), *terms), bounds))
 
 
 def shortened(prover: Prover, x: FloatArray, proof: Proof) -> Proof:
@@ -125,16 +132,25 @@ def by_one_step(
 
 
 @final
-class _Writer:
-    """The terms of one proof."""
+class Writer:
+    """The terms that add up to a claim, a form over (a, b); `beside` are some of them, with their weights, that no row stands for.
+
+    `context` has the box that chords are measured in, and what else holds at this place of a proof.
+    """
 
     def __init__(
-        self, prover: Prover, answers: Mapping[int, Answer], evidence: Evidence, x: FloatArray | None, proof: Proof
+        self,
+        prover: Prover,
+        answers: Mapping[int, Answer],
+        evidence: Evidence,
+        claim: Sequence[Fraction],
+        proof: Proof,
+        context: Context | None,
+        beside: Sequence[Term] = (),
     ) -> None:
         self.prover, self.answers, self.evidence = prover, answers, evidence
-        self.claim = [ZERO] * (prover.p + 1)
-        if x is not None:
-            self.claim = [*(Fraction(proof.sign * v) for v in x.tolist()), Fraction(-proof.sign)]
+        self.claim, self._context = list(claim), context
+        self.beside = [(term, fact_of(answers, term, evidence, context=context)) for term in beside]
         self.weights: dict[Key, Fraction] = {}
         self.vectors = [[ZERO] * prover.p for _ in prover.norms]
         self._lefts: dict[Key, Sequence[Fraction]] = {}
@@ -168,11 +184,20 @@ class _Writer:
                     self._add(int(facts.number[fact]), [share * v for v in self._towards(row)])
             elif name == WAY:
                 levels[int(facts.number[fact]), index] += float(share)
+            elif name == CHORD and facts.equal[fact]:  # s ≤ by the chord, s ≥ by Hölder's inequality
+                if share < 0:
+                    self._give(("chord", row, 1, index), -share / Fraction(prover.balls.shapes[index].delta))
+                else:
+                    number, g = prover.balls.linear[index]
+                    self._add(number, [-share * Fraction(v) for v in g.tolist()])
             elif name == NEAREST:  # the plane from its other side, and the chord that pays for s
                 self._give(("plane", row, -1, None), share)
                 chord: Key = ("chord", int(prover.balls.shapes[index].row), 1, index)
                 delta = max(factor for _, factor in self._fact(chord).rights)
-                self._give(chord, share * self._behind(row) / delta)
+                weight = share * self._behind(row) / delta
+                self._give(chord, weight)
+                slopes = prover.balls.shapes[index].slopes.tolist()
+                self._add(int(facts.number[fact]), [-weight * Fraction(v) for v in slopes])
             else:
                 self._give((NAMES[name], row, 1, index if name in (ENTRY, CHORD) else None), share)
         for number in np.flatnonzero(levels.any(axis=1)).tolist():
@@ -207,11 +232,6 @@ class _Writer:
         label = self.answers[row].label
         assert label is not None
         return "plane", row, -label * sign, None
-
-    @cached_property
-    def _context(self) -> Context | None:
-        """The box of a that chords are measured in."""
-        return self.prover.balls.context(self.answers, self.evidence)[1] if self.prover.balls.boxes else None
 
     @cached_property
     def _robust(self) -> frozenset[int]:
@@ -279,9 +299,9 @@ class _Writer:
         prover, weights = self.prover, dict(given)
         vectors = [list(vector) for vector in self.vectors]
         lack = self._missing(weights, slice(prover.p, None))[0]
-        if lack:
-            key, change = self._for_offset(weights, lack)
-            _grow(weights, key, change)
+        taken = self._for_offset(weights, lack) if lack else None
+        if taken is not None:
+            _grow(weights, *taken)
         missing = self._missing(weights)
         for vector in vectors:
             missing[:-1] = [a - b if b else a for a, b in zip(missing, vector, strict=False)]
@@ -302,12 +322,14 @@ class _Writer:
             missing[i] = ZERO
         vectors[payer] = [a + b if a else b for a, b in zip(vectors[payer], missing, strict=False)]
         terms = [self._term(key, weight) for key, weight in weights.items() if weight > 0]
+        terms += [term for term, _ in self.beside]
         terms.sort(key=lambda term: -roughly(term.weight))  # what matters most is read first
         return [*terms, *(self._hoelder(k, vector) for k, vector in enumerate(vectors) if any(vector))]
 
     def _missing(self, weights: Mapping[Key, Fraction], entries: slice = ALL) -> list[Fraction]:
         """The claim less the left sides with their weights: sums of whole numbers over one denominator."""
         parts = [(weight, *whole(self._left(key))) for key, weight in weights.items()]
+        parts += [(term.weight, *whole(fact.left)) for term, fact in self.beside]
         claim, below = whole(self.claim[entries])
         common = lcm(below, *(weight.denominator * denominator for weight, _, denominator in parts))
         factors = [weight.numerator * (common // (weight.denominator * under)) for weight, _, under in parts]
@@ -330,26 +352,28 @@ class _Writer:
                 return Term("hoelder", ONE, int(block.rows[0]), vector=tuple(vector), of=of)
         raise KeyError(number)
 
-    def _for_offset(self, weights: Mapping[Key, Fraction], lack: Fraction) -> tuple[Key, Fraction]:
-        """What takes over the offset: a plane, or else the weight of the row that has most of it."""
+    def _for_offset(self, weights: Mapping[Key, Fraction], lack: Fraction) -> tuple[Key, Fraction] | None:
+        """What takes over the offset: a plane, or else the weight of the row that has most of it; None if there is neither."""
         anchor = self.prover.payer.anchor
-        if anchor is not None and any(self.claim):  # a contradiction names no row for rounding alone
+        able = [key for key in weights if self._left(key)[-1]]
+        key = max(able, key=lambda key: weights[key] * abs(self._left(key)[-1]), default=None)
+        change = ZERO if key is None else lack / self._left(key)[-1]
+        is_able = key is not None and weights[key] + change >= 0
+        if anchor is not None and (any(self.claim) or not is_able):  # a contradiction names no row for rounding alone
             facts = self.prover.facts
             fact = int(self.prover._equalities[self.prover.used[anchor]])
             if int(facts.name[fact]) == PLANE:  # its left side ends in −sign
                 return self._plane(int(facts.origin[fact]), 1 if lack < 0 else -1), abs(lack)
-        able = [key for key in weights if self._left(key)[-1]]
-        key = max(able, key=lambda key: weights[key] * abs(self._left(key)[-1]))
-        return key, lack / self._left(key)[-1]
+        return None if key is None else (key, change)
 
     def _owed(self, terms: Sequence[Term], payer: int) -> dict[int, Fraction]:
         """What lengths other than the payer are left with below 0."""
         if len(self.prover.norms) < 2:
             return {}
         totals: dict[int, Fraction] = {}
-        specs = [norm.written if isinstance(norm, Secret) else norm.spec for norm in self.prover.norms]
         for term in terms:
             for length, factor in fact_of(self.answers, term, self.evidence, context=self._context).rights:
-                number = specs.index(length)
-                totals[number] = totals.get(number, ZERO) + term.weight * factor
+                number = self.prover.number_of(length)
+                if number is not None:
+                    totals[number] = totals.get(number, ZERO) + term.weight * factor
         return {number: -total for number, total in totals.items() if total < 0 and number != payer}
