@@ -146,7 +146,9 @@ NONSENSE: list[tuple[Any, str, Any]] = [
     *((strict, "PULLS", v) for v in (0, 1)),
     (strict, "LOOSE", 0),
     (strict, "STARTS", 0),
-    *((balls, "HALVINGS", v) for v in (0, 3)),
+    *((balls, "STEPS_BETWEEN", v) for v in (0, 3)),
+    *((balls, "LEVEL", v) for v in (0.0, 0.5)),
+    *((balls, "SHY", v) for v in (0.0, 2.0)),
     (balls, "KEPT", 1),
     (balls, "OTHERS", 0),
     (balls, "STEPS", 1),
@@ -247,3 +249,25 @@ def test_two_balls_in_one_log_leave_no_verdict_without_a_proof() -> None:
     assert len(sure) > 10
     for i in sure[::3]:
         assert knowledge.prove(points[i], ox.Verdict(int(codes[i]))) is not None
+
+
+@pytest.mark.parametrize("pair", ["l1/l2", "linf/l1", "l2/linf", "l1/lp:3"])
+def test_between_a_model_with_more_of_s_and_one_with_less_lies_one_with_s_as_long_as_a(pair: str) -> None:
+    log, _, _ = made(pair, "onehot", 4)
+    prover = ox.Knowledge(log, threads=1)._known.prover
+    assert prover is not None
+    assert prover._measured is not None
+    assert prover._measured.strict is not None
+    crossings = prover._measured.strict.crossings
+    rng = np.random.default_rng(0)
+    models = rng.standard_normal((400, crossings._ties.size)) * np.exp(4 * rng.standard_normal((400, 1)))
+    models[:, crossings.unit] = 1.0
+    models[:, crossings.column] = 3 * np.exp(2 * rng.standard_normal(400))
+    more, less = models[crossings.excess(models) >= 0], models[crossings.excess(models) < 0]
+    count = min(len(more), len(less))
+    assert count > 50
+    found = crossings.between(more[:count], less[:count])
+    size = np.abs(np.hstack([more[:count], less[:count]])).max(axis=1)
+    assert (np.abs(crossings.excess(found)) <= 2.0**-40 * size).all()
+    rest = crossings.excess(found + 1e-6 * (less[:count] - found))
+    assert (rest < 0).all()

@@ -40,7 +40,8 @@ ROUGH = 1e-11
 """How far, relatively, the float64 numbers of a chord may be off."""
 LINEAR = 1e-8
 """How much room, as a share of itself, s may have and be taken for a linear form."""
-HALVINGS = 60
+STEPS_BETWEEN, LEVEL, NARROW, SHY = 60, 2.0**-50, 2.0**-52, 1 - 2.0**-44
+"""Steps, at most, to where s exceeds ‖a‖* by no more than a share of itself, or to within a share of the way; how far each goes."""
 KEPT = 2048
 """Models with more, and with less, that are kept."""
 SOLVED, NEW, AGAIN = 16, 1e-9, 4
@@ -239,9 +240,11 @@ class Crossings:
 
     def excess(self, models: FloatArray) -> FloatArray:
         """s − ‖a‖*."""
-        a = self._ties.outer(models)[:, :-1]
+        return np.asarray(models[:, self.column] - self._length(self._ties.outer(models)[:, :-1]))
+
+    def _length(self, a: FloatArray) -> FloatArray:
         length = self.norm.dual(a) if self._corners is None else (a @ self._corners.T).max(axis=1, initial=0.0)
-        return np.asarray(models[:, self.column] - length)
+        return np.asarray(length)
 
     def _has_new_corners(self, models: FloatArray) -> bool:
         """True if some of the models show corners that were not known; now they are."""
@@ -271,15 +274,39 @@ class Crossings:
             return more
         found = more
         for _ in range(AGAIN):
-            low, high = np.zeros((len(more), 1)), np.ones((len(more), 1))
-            for _ in range(HALVINGS):
-                middle = (low + high) / 2
-                is_more = (self.excess(more + middle * (less - more)) >= 0)[:, None]
-                low, high = np.where(is_more, middle, low), np.where(is_more, high, middle)
-            found = np.asarray(more + low * (less - more))
+            found = np.asarray(more + self._shares(more, less)[:, None] * (less - more))
             if not self._has_new_corners(found):
                 break
         return found
+
+    @np.errstate(all="ignore")
+    def _shares(self, more: FloatArray, less: FloatArray) -> FloatArray:
+        """How far on the way from each model with more there still is more. The excess is concave: its chords end before the place
+        that is looked for, and through two points behind it they end behind it."""
+        start, end = self._ties.outer(more)[:, :-1], self._ties.outer(less)[:, :-1]
+        s, gain = more[:, self.column], less[:, self.column] - more[:, self.column]
+
+        def excess(at: FloatArray) -> FloatArray:
+            return np.asarray(s + at * gain - self._length(start + at[:, None] * (end - start)))
+
+        low, high, far = np.zeros(len(more)), np.ones(len(more)), np.full(len(more), np.inf)
+        above, below, farther = excess(low), excess(high), np.full(len(more), -np.inf)
+        is_open = above > LEVEL * s
+        for step in range(STEPS_BETWEEN):
+            if not is_open.any():
+                break
+            at = low + SHY * (high - low) * above / (above - below)
+            value = excess(at)
+            low, above = np.where(is_open & (value >= 0), at, low), np.where(is_open & (value >= 0), value, above)
+            slope = (below - farther) / (high - far)
+            at = np.clip(np.where((slope < 0) & (step % 2 > 0), high - below / slope, (low + high) / 2), low, high)
+            value = excess(at)
+            is_less = value < 0
+            low, above = np.where(is_open & ~is_less, at, low), np.where(is_open & ~is_less, value, above)
+            far, farther = np.where(is_open & is_less, high, far), np.where(is_open & is_less, below, farther)
+            high, below = np.where(is_open & is_less, at, high), np.where(is_open & is_less, value, below)
+            is_open &= (above > LEVEL * (s + low * gain)) & (high - low > NARROW)
+        return low
 
     def near(self, models: FloatArray) -> FloatArray:
         """Models between new ones and the last of the other kind."""

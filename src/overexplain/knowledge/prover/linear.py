@@ -181,7 +181,7 @@ class LinearProver:
         else:
             z = [Fraction(int(k == 0)) for k in range(self.reduction.size)]
         for k in range(len(z)):
-            if any(self.model(z)[0]):
+            if any(self.reduction.lifted(z)[:-1]):
                 break
             # Every row is about the offset alone: any normal that is small enough will do.
             z[k] += min((dot(row, z) / (2 * abs(row[k])) for row in self._exact_live if row[k]), default=Fraction(1))

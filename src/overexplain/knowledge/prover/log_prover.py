@@ -154,6 +154,8 @@ class LogProver:
     @property
     def is_consistent(self) -> bool:
         """True if a model that fits the log is known."""
+        if self._is_told and self.linear.is_centre_kept:
+            return True
         if self._cases is None and self._measured is not None and len(self._measured.known):
             return True
         return self.centre is not None
