@@ -160,6 +160,7 @@ NONSENSE: list[tuple[Any, str, Any]] = [
     (search, "VOLLEYS", 0),
     *((branch_and_bound, "MOST_LEAVES", v) for v in (0, 3)),
     *((branch_and_bound, "CLOSE", v) for v in (0.0, 0.5)),
+    *((branch_and_bound, "BENT", v) for v in (-1.0, 0.0, 2.0)),
     *((branch_and_bound, "LOOSER", v) for v in (0.0, 0.3)),
     (branch_and_bound, "PLACES", 1),
     *((upper_bounds, "LONGER", v) for v in (0.0, 2.0)),

@@ -39,6 +39,8 @@ ROUNDS = 2
 """How often the box is made smaller before it is cut."""
 LOOSER = 1e-9
 """How much weaker, as a share of the most, bounds are taken than the program found them: what is proved is a little weaker, too."""
+BENT = 0.1
+"""How much more of ‖a‖* than s, as a share of what the middle lacks, a model is to have before it is moved towards the middle."""
 FLAT = 1e-11
 """Directions along which a varies by less than this share of the most are taken as fixed."""
 ONE = Fraction(1)
@@ -163,9 +165,8 @@ class BranchAndBound:
         slope = self._of_a(np.asarray(self.norm.maximizer(near)), -1.0)
         beside = np.array([slope] if claim is None else [slope, -claim])
         inner = beside @ core.lift
-        towards = np.append(
-            0.0, np.abs(inner[1:] @ self._start)
-        )  # how much of the middle, the last unknown, is to be in it
+        # How much of the middle, the last unknown, is to be in it: solvers keep rows up to roundings, so some for both.
+        towards = np.abs(inner @ self._start) * np.append(BENT, np.ones(len(inner) - 1))
         self._inside.put(np.column_stack([inner, inner @ self._start - towards]))
         found = self._inside.least(np.append(np.zeros(len(self._start)), -1.0))
         if found is not None:
