@@ -315,6 +315,10 @@ def by_scip(log: ox.QueryLog) -> Extremes:
             found = strict.strict_extreme(log, x, sense)
         except AssertionError:  # its time was up
             return math.nan
+        except Exception as error:  # it gave up; SCIP has no exception of its own
+            if "SCIP" not in str(error):
+                raise
+            return math.nan
         return math.nan if found is None else float(found.value)
 
     return lambda x: (extreme(x, -1), extreme(x, 1))

@@ -266,9 +266,8 @@ class _Book:
             return None
         length, factor = answer.reach
         if term.fact == "plane" and (is_exact or term.sign == 1):
-            sign = -y * term.sign
-            left = [*(sign * v for v in answer.explanation), Fraction(-sign)]
-            return Fact(left, rights((distance, -numbers.tolerance), (length, term.sign * factor)))
+            given = form(answer.whole_explanation, -y * term.sign)
+            return Fact(given, rights((distance, -numbers.tolerance), (length, term.sign * factor)))
         if term.fact == "reach" and distance is not None and answer.slack is not None:
             return Fact(own, rights((distance, numbers.margin), (length, -factor)))
         return None

@@ -272,3 +272,24 @@ def test_between_a_model_with_more_of_s_and_one_with_less_lies_one_with_s_as_lon
     assert (np.abs(crossings.excess(found)) <= 2.0**-40 * size).all()
     rest = crossings.excess(found + 1e-6 * (less[:count] - found))
     assert (rest < 0).all()
+
+
+@pytest.mark.parametrize("kind", ["gauss", "grid", "flags"])
+def test_answers_of_two_balls_have_models_that_are_as_long_as_both_say(kind: str) -> None:
+    rng = np.random.default_rng(3)
+    rows = column_values(rng, kind, 60, 5)
+    normal = rng.standard_normal(5)
+    plane = ox.Hyperplane(normal, float(np.median(rows @ normal)) + 0.01)
+    log = ox.QueryLog()
+    for i, ball in enumerate(["l2", "linf", "l2"]):
+        mechanism = ox.Mechanism("l1", robustness=ball, radius=0.1)
+        asked = rows[i : i + 1]
+        answer = ox.ModelOracle(plane, mechanism).explain(asked)
+        log.add_explanation(asked, answer, label=plane.labels(asked), mechanism=mechanism)
+    verdicts = ox.Knowledge(log, threads=1).certify(rows[10:])
+    sure = np.abs(verdicts.codes) == 1
+    assert (verdicts.codes[sure] == plane.labels(rows[10:])[sure]).all()
+    unknown = np.flatnonzero(verdicts.codes == UNKNOWN)
+    assert len(unknown) > 5
+    for i in unknown[:5]:
+        verdicts.proof(int(i)).verify(log)

@@ -242,6 +242,12 @@ class Crossings:
         """s − ‖a‖*."""
         return np.asarray(models[:, self.column] - self._length(self._ties.outer(models)[:, :-1]))
 
+    def slopes(self, models: FloatArray, lift: FloatArray) -> FloatArray:
+        """How s − ‖a‖* grows with each coordinate y of models lift·y."""
+        outer = self._ties.outer(lift.T)[:, :-1].T
+        longest = np.array([np.asarray(self.norm.maximizer(a)) for a in self._ties.outer(models)[:, :-1]])
+        return np.asarray(lift[self.column] - longest @ outer)
+
     def _length(self, a: FloatArray) -> FloatArray:
         length = self.norm.dual(a) if self._corners is None else (a @ self._corners.T).max(axis=1, initial=0.0)
         return np.asarray(length)

@@ -32,7 +32,7 @@ from overexplain.knowledge.prover.pinned import Pinned, pin
 from overexplain.knowledge.prover.reduction import BOUNDARY
 from overexplain.knowledge.prover.rows import Rows
 from overexplain.knowledge.prover.stage import Asked, Proof, Rooms, Stage
-from overexplain.knowledge.prover.strict import Strict, strict_of
+from overexplain.knowledge.prover.strict import Strict, Together, strict_of, together_of
 from overexplain.knowledge.smooth import smooth_codes
 
 UNKNOWN = 0
@@ -41,7 +41,8 @@ FEW_FITTED = 4
 """Refused models that get another offset, where only rationals can tell."""
 FEW_POINTS = 32
 """Points for which a model through the point itself is looked for."""
-KNOWN = 2048
+KNOWN, SOME = 2048, 64
+"""Models that are kept, and how many of them are shown to points before a search."""
 ROUNDS, GROUP = 4, 16
 """Rounds of cuts before the optima of robust claims are asked for, and so many at a time."""
 VOLLEYS, VOLLEY = 3, 256
@@ -74,21 +75,24 @@ class Prover(Rows):
         self.linear, self.is_for_proofs = linear, is_for_proofs
         super().__init__(blocks, is_branched=is_branched)
         self.keeper = Keeper(blocks, self.ties, answers, evidence)
-        self.known = np.zeros((0, self.p + 1))
+        self.known, self._learned = np.zeros((0, self.p + 1)), 0
         self._tries_centre = hint is None or self.keeper.is_quick  # else rationals would: too slow for a hint
         if hint is not None and self.keeper.is_quick:
             self._learn(hint[self.keeper.kept(hint)])
         self.strict: Strict | None = None
+        self.together: Together | None = None
         self.fit()
         if self._tries_centre and self.core is not None:
             self.admit(self.core.centre[None, :])
         if not is_for_proofs:
-            self.strict = strict_of(self, blocks)
+            self.strict, self.together = strict_of(self, blocks), together_of(self, blocks)
         if self.strict is not None:
             self.strict.pull()
             self._keep(self.strict.at_first())
             if not len(self.known):
                 self._keep(self.strict.pushed())
+        elif self.together is not None:
+            self._keep(self.together.at_first())
         if not len(self.known) and not is_for_proofs:
             self._try_steps()
         self._first_known = self.known
@@ -118,6 +122,7 @@ class Prover(Rows):
         twin.slab = None if self.slab is None else self.slab.fork()
         twin.linear = None if self.linear is None else self.linear.fork()
         twin.strict = None if self.strict is None else self.strict.fork(twin)
+        twin.together = None if self.together is None else self.together.fork(twin)
         return twin
 
     # Models.
@@ -153,10 +158,13 @@ class Prover(Rows):
             kept[refused[also]] = True
         if self.strict is not None and not kept.all():
             self._keep(self.strict.crossings.near(models[~kept]))
+        elif self.together is not None and not kept.all():
+            self._keep(self.together.near(models[~kept]))
         return kept
 
     def _learn(self, models: FloatArray) -> None:
         if len(models):
+            self._learned += len(models)
             if len(self.known) + len(models) > KNOWN:
                 self.known = self.known[::2]
             # By a power of two: what was admitted is not rounded.
@@ -229,6 +237,8 @@ class Prover(Rows):
             codes[left] = self.pinned.codes(X[left])
         asked = Asked(X, self.ties, self.centre)
         self._take_sides(asked)
+        self._by_known(asked, codes, SOME)
+        self._by_search(asked, codes)
         self._by_known(asked, codes)
         self._aim(asked, codes)
         self._rooms(asked, codes, "core", deadline)
@@ -267,14 +277,24 @@ class Prover(Rows):
         """UNKNOWN where two admitted models disagree."""
         self._by_known(Asked(X, self.ties, self.centre), codes)
 
-    def _by_known(self, asked: Asked, codes: NDArray[np.int8]) -> None:
+    def _by_known(self, asked: Asked, codes: NDArray[np.int8], most: int | None = None) -> None:
         todo = np.flatnonzero(codes == OPEN)
-        if not len(self.known) or not len(todo):
+        left = min(self._learned - asked.shown, len(self.known))
+        new = self.known[len(self.known) - left :][:most]
+        if len(new) and len(todo):
+            asked.show(new, todo)
+        asked.shown = self._learned - left + len(new)
+        codes[todo[asked.is_yes[todo] & asked.is_no[todo]]] = UNKNOWN
+
+    def _by_search(self, asked: Asked, codes: NDArray[np.int8]) -> None:
+        """One search, where that is less than showing all known models to all points."""
+        todo = np.flatnonzero(codes == OPEN)
+        if self.core is None or len(self.known) <= SOME or not len(todo):
             return
-        queries = asked.queries[todo]
-        said = queries @ self.known.T
-        off = gamma(self.p + 8) * (np.abs(queries) @ np.abs(self.known).T)
-        codes[todo[(said > off).any(axis=1) & (said < -off).any(axis=1)]] = UNKNOWN
+        rooms = self._new_rooms(asked, self.core, "core")
+        models = self._searched(asked, codes, todo, self.core, rooms.room[todo], self.payer.payers[0])[2]
+        if len(models):
+            self.admit(models)
 
     def _rooms(self, asked: Asked, codes: NDArray[np.int8], name: str, deadline: float | None) -> None:
         """Search with room to pay for widths and rounding, more or less of it until a proof or two models turn up."""

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from overexplain.geometry.arrays import BoolArray, FloatArray, IntArray
 from overexplain.knowledge.prover.batch import HELD, PIECE, Batch, Found
-from overexplain.knowledge.prover.cone import NoInterior, RoundCone
+from overexplain.knowledge.prover.cone import NoInterior, RoundCone, gamma
 from overexplain.knowledge.prover.facts import Ties
 from overexplain.knowledge.prover.linear import OPEN
 
@@ -128,6 +128,16 @@ class Asked:
         full = np.hstack([self.queries, np.zeros((len(X), ties.size - len(ties.free) - 1))])
         self.inner, self.sizes = ties.inner(full), ties.sizes(full)
         self.side_with(centre)
+        self.shown, self.is_yes, self.is_no = 0, np.zeros(len(X), dtype=np.bool_), np.zeros(len(X), dtype=np.bool_)
+        """How many models of a log were shown, and for which points one of them says Yes for certain, or No."""
+
+    def show(self, models: FloatArray, which: IntArray) -> None:
+        """What models (a, b) say of some of the points."""
+        queries = self.queries[which]
+        said = queries @ models.T
+        off = gamma(queries.shape[1] + 8) * (np.abs(queries) @ np.abs(models).max(axis=0))
+        self.is_yes[which] |= said.max(axis=1) > off
+        self.is_no[which] |= said.min(axis=1) < -off
 
     def side_with(self, centre: FloatArray) -> None:
         """Ask for the side that a model takes."""

@@ -28,8 +28,10 @@ NEARER = 1e-3
 """How far models from the edge are moved to the middle, as a share of what would keep the claim."""
 LOOSE = 64
 """Models with less of s than ‖a‖* that one search may add."""
-PULLS, RAYS = 8, 256
+PULLS, RAYS = 40, 256
 """Cuts that bring the middle to where there is more of s than ‖a‖*, and rays that are sent from there."""
+NEWTON_STEPS, NEWTON_REACH = 8, 0.7
+"""Steps of Newton's method, and how far from the middle it starts, where 1 is inside of all rows."""
 INSIDE = 1 - 1e-6
 """How far rays go, as a share of the way to the first row."""
 
@@ -38,6 +40,12 @@ def strict_of(rows: Rows, blocks: Sequence[Block]) -> Strict | None:
     """What makes models with s = ‖a‖*, if that is one length that answers say nothing linear about; else None."""
     found = crossings_of(rows, blocks)
     return None if len(found) != 1 or rows.core is None else Strict(rows, found[0])
+
+
+def together_of(rows: Rows, blocks: Sequence[Block]) -> Together | None:
+    """The same where there are several such lengths."""
+    found = crossings_of(rows, blocks)
+    return None if len(found) < 2 or rows.core is None else Together(rows, found)
 
 
 def crossings_of(rows: Rows, blocks: Sequence[Block]) -> list[Crossings]:
@@ -157,3 +165,39 @@ class Strict:
     def _is_cut(self, rows: IntArray) -> BoolArray:
         """True for the rows that only say that s ≥ ‖a‖*."""
         return np.asarray((self._rows.of_row[rows] < 0) & (self._rows.rows[rows, self.crossings.column] != 0))
+
+
+@final
+class Together:
+    """Models with s = ‖a‖* for several balls at once, by Newton's method: between two models there need not be one."""
+
+    def __init__(self, rows: Rows, crossings: Sequence[Crossings]) -> None:
+        self._rows, self._crossings = rows, crossings
+
+    def fork(self, rows: Rows) -> Together:
+        """The same about a copy of the rows."""
+        return Together(rows, self._crossings)
+
+    def at_first(self) -> FloatArray:
+        """Models in all directions from the middle."""
+        core = self._rows.core
+        assert core is not None
+        rays = np.random.default_rng(0).standard_normal((RAYS, core.cone.rank))
+        ends = core.cone.z0 + NEWTON_REACH * rays / np.linalg.norm(rays, axis=1, keepdims=True)
+        return self.near(np.vstack([core.cone.z0, ends]) @ core.lift.T)
+
+    def near(self, models: FloatArray) -> FloatArray:
+        """What Newton's method makes of models of the unknowns: the shortest steps in the round coordinates of the core."""
+        core, unit = self._rows.core, self._crossings[0].unit
+        if core is None or not len(models):
+            return models[:0]
+        models = models[models[:, unit] > 0]
+        z = np.linalg.lstsq(core.lift, (models / models[:, unit, None]).T, rcond=None)[0].T
+        for _ in range(NEWTON_STEPS):
+            models = z @ core.lift.T
+            off = np.column_stack([models[:, unit] - 1, *(c.excess(models) for c in self._crossings)])
+            slopes = np.stack(
+                [np.tile(core.lift[unit], (len(z), 1)), *(c.slopes(models, core.lift) for c in self._crossings)], axis=1
+            )
+            z = z - np.einsum("nij,nj->ni", np.linalg.pinv(slopes), off)
+        return np.asarray(z @ core.lift.T)
