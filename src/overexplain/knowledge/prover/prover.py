@@ -255,7 +255,7 @@ class Prover(Rows):
             self._by_known(asked, codes)
         for i in np.flatnonzero(codes == OPEN)[: 0 if self._is_curved else FEW_POINTS]:
             if codes[i] == OPEN and not is_late(deadline):
-                self._through(X[i])
+                self.admit(self.through(X[i]))
                 self._by_known(asked, codes)
         return codes
 
@@ -432,33 +432,6 @@ class Prover(Rows):
             except NoInterior:
                 self.slab = self.core
         return self.slab
-
-    def _through(self, x: FloatArray) -> None:
-        """Look for a model with the point on its plane, well inside of all else; then its plane moved a little to either side."""
-        q = np.concatenate([x, [-1.0], np.zeros(len(self.norms))])[None, :]
-        row = self.ties.inner(q)[0] * self.scale
-        stage = self.core
-        if stage is None or self.is_for_proofs:
-            return
-        inner = row @ (stage.B / self.scale[:, None])
-        size = float(np.linalg.norm(inner))
-        if not size > 0 or stage.B.shape[1] < 2:
-            return
-        basis = np.linalg.qr((inner / size)[:, None], mode="complete")[0][:, 1:]
-        try:
-            on = Stage(
-                self.rows, stage.rows, stage.B @ basis, self.scale, drop=1e-9, force=stage.rows[:0], core=0
-            )  # fmt: skip
-        except NoInterior:
-            return
-        found = self.ties.outer(on.centre[None, :])[0]
-        found[self.p] = found[: self.p] @ x
-        size = float(np.abs(found[: self.p]) @ np.abs(x) + abs(found[self.p]))
-        lengths = on.centre[len(self.ties.free) + 1 :]
-        free = on.centre[: len(self.ties.free)]
-        shifts = np.logspace(-14, -3, 12)
-        offsets = found[self.p] + np.concatenate([-shifts, shifts]) * size
-        self.admit(np.array([np.concatenate([free, [offset], lengths]) for offset in offsets]))
 
     # One point.
 

@@ -235,3 +235,28 @@ class Rows:
             cuts = before["cuts"][: len(before["rows"]) - before["base"] - 2 * len(before["_equalities"])]
             self.__dict__.clear()
             self.__dict__.update(before, cuts=cuts)
+
+    def through(self, x: FloatArray) -> FloatArray:
+        """Models with a point next to their planes, on either side, and well inside of all else."""
+        stage = self.core
+        if stage is None:
+            return np.zeros((0, self.ties.size))
+        query = np.concatenate([x, [-1.0], np.zeros(len(self.norms))])[None, :]
+        inner = self.ties.inner(query)[0] @ stage.B
+        size = float(np.linalg.norm(inner))
+        if not size > 0 or stage.B.shape[1] < 2:
+            return np.zeros((0, self.ties.size))
+        basis = np.linalg.qr((inner / size)[:, None], mode="complete")[0][:, 1:]
+        try:
+            on = Stage(
+                self.rows, stage.rows, stage.B @ basis, self.scale, drop=1e-9, force=stage.rows[:0], core=0
+            )  # fmt: skip
+        except NoInterior:
+            return np.zeros((0, self.ties.size))
+        found = self.ties.outer(on.centre[None, :])[0]
+        offset = found[: self.p] @ x
+        size = float(np.abs(found[: self.p]) @ np.abs(x) + abs(offset))
+        shifts = np.logspace(-14, -3, 12)
+        models = np.repeat(on.centre[None, :], 2 * len(shifts), axis=0)
+        models[:, len(self.ties.free)] = offset + np.concatenate([-shifts, shifts]) * size
+        return models
