@@ -79,6 +79,7 @@ from overexplain.knowledge.promises import (
     fits,
     form,
     is_secret,
+    needs_evidence,
     promise,
     refuse_inexact,
     refuse_unwieldy,
@@ -206,15 +207,19 @@ class _Book:
                 raise CertificateInvalid(f"the reach of row {term.row} is secret: no length that an arc could bound")
             return (context.chord if term.fact == "chord" else context.arc)(answer.robustness, term, self.evidence)
         assert term.row is not None
+        y, key = self.label(term.row), (term.fact, term.sign, term.index)
+        known: dict[Any, Fact] = answer.__dict__.setdefault("facts", {})
+        if term.vector is None and (y, *key) in known:
+            return known[y, *key]
         fact = self._always(term, answer)
-        if fact is not None:
-            return fact
-        y = self.label(term.row)
-        if y is None and (answer.is_used or term.fact == "side"):
-            raise CertificateInvalid(f"the side of row {term.row} is not known")
-        fact = None if y is None else self._sided(term, answer, y)
+        if fact is None:
+            if y is None and (answer.is_used or term.fact == "side"):
+                raise CertificateInvalid(f"the side of row {term.row} is not known")
+            fact = None if y is None else self._sided(term, answer, y)
         if fact is None:
             raise CertificateInvalid(f"row {term.row} promises no fact {term.fact!r}")
+        if term.vector is None and not needs_evidence(answer.distance):  # a long proof states it again and again
+            known[y, *key] = fact
         return fact
 
     def _hoelder(self, term: Term, rows: Sequence[Answer], context: Context | None) -> Fact:

@@ -291,15 +291,15 @@ def promise(answer: Answer, evidence: Evidence) -> Promise:
     if known is not None:
         return known  # type: ignore[no-any-return]
     made = _promise(answer, evidence)
-    if not _needs_evidence(answer.distance):  # what was found by evidence must be found again, by whoever's it is
+    if not needs_evidence(answer.distance):  # what was found by evidence must be found again, by whoever's it is
         answer.__dict__["promise"] = made
     return made
 
 
-def _needs_evidence(spec: Any) -> bool:
-    if isinstance(spec, str):
+def needs_evidence(spec: Any) -> bool:
+    if spec is None or isinstance(spec, str):
         return False
-    return spec["norm"] in ("polyhedral", "facets") or _needs_evidence(spec.get("base", "l1"))
+    return spec["norm"] in ("polyhedral", "facets") or needs_evidence(spec.get("base", "l1"))
 
 
 def _promise(answer: Answer, evidence: Evidence) -> Promise:
@@ -325,7 +325,7 @@ def tolerance_of(answer: Answer, evidence: Evidence) -> Enclosure:
     assert answer.explanation is not None
     ends = [enclose(answer.distance, x, evidence) for x in (answer.point, answer.explanation)]
     made = answer.rounding * (ends[0][0] + ends[1][0]), answer.rounding * (ends[0][1] + ends[1][1])
-    if not _needs_evidence(answer.distance):
+    if not needs_evidence(answer.distance):
         answer.__dict__["rounded"] = made
     return made
 

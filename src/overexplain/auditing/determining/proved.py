@@ -8,6 +8,7 @@ that is asked about. What provers leave open is undecided.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Sequence
 from functools import cache
 from typing import final
@@ -32,6 +33,10 @@ TRIES = 3
 """A case that provers left open so often is left undecided: no others take as long."""
 
 
+BY_CASES = 64
+"""Questions of an order that may be answered by cases, which take up to a second where all else takes microseconds."""
+
+
 def blocks_in(log: QueryLog) -> list[Block]:
     """What the prover reads in an order's log."""
     return blocks_of(log, log.labels, None) or []
@@ -51,10 +56,15 @@ class ProvedSearch:
         self.last, count = len(answers), len(order.judged)
         self.low, self.high = np.full(count, -1), np.full(count, self.last)
         self.said = np.zeros(count, dtype=np.int8)
-        self._open_low, self._open_high = np.full(count, self.last), np.full(count, -1)
-        self._open_times = np.zeros(count, dtype=np.int64)
+        self._has_cases = False
+        self._forget_open()
         self._prover: Callable[[int], LogProver | None] = cache(self._make_prover)
         self._shared = _Shared(order, whole) if all(block.is_linear for block in whole) else None
+
+    def _forget_open(self) -> None:
+        count = len(self.low)
+        self._open_low, self._open_high = np.full(count, self.last), np.full(count, -1)
+        self._open_times = np.zeros(count, dtype=np.int64)
 
     def _make_prover(self, index: int) -> LogProver | None:
         """The prover of the first answers; None where floats see nothing of the models that fit them."""
@@ -76,18 +86,24 @@ class ProvedSearch:
         return np.asarray((self.low < indices) & (indices < self.high))
 
     def run(self) -> None:
-        """Ask until nothing is left between the bounds but what provers leave open."""
+        """Ask until nothing is left between the bounds but what provers leave open; proofs by cases come last, they are slow."""
         if self._shared is None:
             # Exact answers leave one model by then, as a rule.
             enough = int(np.searchsorted(self._answers, self._order.model.dimension))
             self._ask(min(enough, self.last - 1), np.arange(len(self.low)))
         self._ask(self.last - 1, np.flatnonzero(self.high == self.last))
-        while True:
-            wanted = self._wanted()
-            if not (wanted >= 0).any():
-                return
+        self._narrow()
+        self._has_cases = True
+        self._forget_open()
+        self._narrow(BY_CASES)
+
+    def _narrow(self, most: int = sys.maxsize) -> None:
+        """Bisect what is left between the bounds, with no more questions than that."""
+        while most > 0 and (wanted := self._wanted()).max(initial=-1) >= 0:
             for index in np.unique(wanted[wanted >= 0]).tolist():
-                self._ask(index, np.flatnonzero(wanted == index))
+                cases = np.flatnonzero(wanted == index)[:most]
+                self._ask(index, cases)
+                most -= len(cases)
 
     def _wanted(self) -> IntArray:
         """The index to ask about next, for each case; −1: none.
@@ -111,7 +127,7 @@ class ProvedSearch:
         prover = self._prover(index)
         codes = np.full(len(cases), OPEN, dtype=np.int8)
         if prover is not None:
-            codes = prover.codes(self._order.judged[cases])
+            codes = prover.codes(self._order.judged[cases], has_cases=self._has_cases)
             self._learn(prover, index, cases, codes)
         unknown = cases[(codes == Verdict.UNKNOWN) | (codes == Verdict.BOUNDARY)]
         self.low[unknown] = np.maximum(self.low[unknown], index)

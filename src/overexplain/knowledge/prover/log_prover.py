@@ -222,8 +222,8 @@ class LogProver:
     # Points. One caller at a time: the search learns.
 
     @np.errstate(all="ignore")
-    def codes(self, X: FloatArray, deadline: float | None = None) -> NDArray[np.int8]:
-        """A code for every point; OPEN where neither a proof nor two models were found."""
+    def codes(self, X: FloatArray, deadline: float | None = None, *, has_cases: bool = True) -> NDArray[np.int8]:
+        """A code for every point; OPEN where neither a proof nor two models were found. `has_cases`: also by proofs by cases."""
         with self._lock:
             if self._measured is None:
                 codes = decide(self.linear, X, deadline)
@@ -232,7 +232,7 @@ class LogProver:
                 if self._weaker is not None:
                     self._by_less(self._weaker, X, codes, deadline)
                 self._by_easing(X, codes, deadline)
-                if self._is_exact:
+                if self._is_exact and has_cases:
                     self._by_cases(X, codes, deadline)
                 if self._weaker is None:
                     self._by_program(self._measured, X, codes, deadline)
