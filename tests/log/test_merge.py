@@ -110,7 +110,7 @@ def test_repeats_are_rows_that_were_there_before(log) -> None:
 def test_rows_are_told_apart_even_if_all_are_mixed_to_one_number(many) -> None:
     numbers = row_numbers(many)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(equal_rows, "_mixed", lambda columns: np.zeros(len(columns[0]), dtype=np.uint64))
+        patch.setattr(equal_rows, "_mixed", lambda columns: np.zeros(len(next(iter(columns))), dtype=np.uint64))
         slow = row_numbers(many)
     pairs = set(zip(numbers.tolist(), slow.tolist(), strict=True))
     assert len(pairs) == len(set(numbers.tolist())) == len(set(slow.tolist()))

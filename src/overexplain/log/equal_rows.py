@@ -6,12 +6,12 @@ really repeated.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
-from overexplain.geometry.arrays import FloatArray, IntArray
+from overexplain.geometry.arrays import IntArray
 from overexplain.log.querylog import QueryLog
 from overexplain.log.rows import MechanismTable, Status
 
@@ -36,15 +36,14 @@ def row_numbers(logs: Sequence[QueryLog]) -> IntArray:
     logs = [log for log in logs if len(log)]
     if not logs:
         return np.zeros(0, dtype=np.int64)
-    columns = [_bits([log.points for log in logs]), _bits([_answers(log) for log in logs]), _others(logs)]
-    mixed = _mixed(columns)
+    others = _others(logs)
+    mixed = _mixed(_columns(logs, others))
     order = np.argsort(mixed, kind="stable")
     near = np.flatnonzero(mixed[order[1:]] == mixed[order[:-1]])
     one, other = order[near], order[near + 1]
-    if not all((column[one] == column[other]).all() for column in columns):
-        return _sorted_numbers(
-            columns
-        )  # different rows that are mixed to the same number: rare, or made up by somebody
+    if len(near) and not all((column[one] == column[other]).all() for column in _columns(logs, others)):
+        # Different rows that are mixed to the same number: rare, or made up by somebody.
+        return _sorted_numbers(np.column_stack(list(_columns(logs, others))))
     starts = np.ones(len(order), dtype=np.int64)
     starts[near + 1] = 0
     numbers = np.empty(len(order), dtype=np.int64)
@@ -58,14 +57,14 @@ def repeats(log: QueryLog) -> int:
     return len(numbers) - (int(numbers.max()) + 1 if len(numbers) else 0)
 
 
-def _answers(log: QueryLog) -> FloatArray:
-    """The explanations; where there is none, always the same NaN."""
-    missing = log.status != Status.ASKED
-    if not missing.any():
-        return log.explanations
-    answers = log.explanations.copy()
-    answers[missing] = np.nan
-    return answers
+def _columns(logs: Sequence[QueryLog], others: Bits) -> Iterator[Bits]:
+    """The columns of all logs together, one by one: a log may be longer than memory should hold."""
+    for k in range(logs[0].dimension or 0):
+        yield _bits([log.points[:, k] for log in logs])
+    for k in range(logs[0].dimension or 0):
+        # Where there is no explanation, always the same NaN.
+        yield _bits([np.where(log.status == Status.ASKED, log.explanations[:, k], np.nan) for log in logs])
+    yield from others.T
 
 
 def _others(logs: Sequence[QueryLog]) -> Bits:
@@ -93,19 +92,16 @@ def _bits(blocks: Sequence[NDArray[np.float64] | NDArray[np.int64]]) -> Bits:
     return whole.view(np.uint64)
 
 
-def _mixed(columns: Sequence[Bits]) -> Bits:
+def _mixed(columns: Iterable[Bits]) -> Bits:
     """A number for every row that depends on all its bits; different rows may share it."""
-    mixed = np.zeros(len(columns[0]), dtype=np.uint64)
-    for block in columns:
-        for column in block.T:
-            mixed ^= column
-            mixed *= _GOLDEN
-            mixed ^= mixed >> _SHIFT
+    mixed = np.zeros(1, dtype=np.uint64)
+    for column in columns:
+        mixed = (mixed ^ column) * _GOLDEN
+        mixed ^= mixed >> _SHIFT
     return mixed
 
 
-def _sorted_numbers(columns: Sequence[Bits]) -> IntArray:
+def _sorted_numbers(rows: Bits) -> IntArray:
     """The same numbers by sorting whole rows: slower, whatever the rows are."""
-    rows = np.ascontiguousarray(np.hstack(columns))
     whole = rows.view(np.dtype((np.void, rows.shape[1] * rows.itemsize))).ravel()
     return np.asarray(np.ravel(np.unique(whole, return_inverse=True)[1]), dtype=np.int64)

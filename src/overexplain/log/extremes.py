@@ -13,6 +13,9 @@ from overexplain.log.querylog import QueryLog
 LARGEST = 2.0**512
 """About 1e154: squares of larger numbers are beyond float64."""
 
+CHUNK = 65_536
+"""Rows looked at together."""
+
 BEYOND_FLOAT64 = (ArithmeticError, ValueError)
 """What NumPy, solvers and fractions raise of numbers that overflow on the way; what is not computed is not believed."""
 
@@ -34,14 +37,17 @@ def numbers_of_a_log() -> Iterator[None]:
 def refuse_extreme(log: QueryLog, first: int = 0) -> None:
     """Raise if a coordinate, a tolerance or a radius of the log is too large; `first` is the number of its first row."""
     for what, values in (("", log.points), ("the explanation of ", log.explanations)):
-        beyond = np.abs(values) > LARGEST  # no explanation is NaN, and that is not
-        if beyond.any():
-            row, column = (int(k) for k in np.argwhere(beyond)[0])
-            name = f"feature {column}" if log.features is None else repr(log.features[column])
-            raise InvalidInput(
-                f"{what}row {first + row}: {name} is {float(values[row, column])!r}, beyond ±1e154, and cannot be computed with; "
-                "leave the row out, or give the feature in a larger unit"
-            )
+        for start in range(0, len(log), CHUNK):
+            beyond = np.argwhere(
+                np.abs(values[start : start + CHUNK]) > LARGEST
+            )  # no explanation is NaN, and that is not
+            if len(beyond):
+                row, column = start + int(beyond[0, 0]), int(beyond[0, 1])
+                name = f"feature {column}" if log.features is None else repr(log.features[column])
+                raise InvalidInput(
+                    f"{what}row {first + row}: {name} is {float(values[row, column])!r}, beyond ±1e154, and cannot be computed "
+                    "with; leave the row out, or give the feature in a larger unit"
+                )
     for terms in log.mechanisms:
         for what, value in (("tolerance", terms.tolerance), ("radius", terms.radius), ("slack", terms.slack)):
             if value is not None and value > LARGEST:

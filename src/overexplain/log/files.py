@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import shutil
+import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -128,14 +130,25 @@ ROW = 64
 
 
 def _fitting(blocks: Iterable[QueryLog], path: Path) -> Iterator[QueryLog]:
-    """The blocks, as long as they fit into memory twice: few bytes of a Parquet file can be a billion rows, as its end says."""
-    most, claimed, rows = _memory() // 2, _claimed(path), 0
+    """The blocks, as long as there is room for them: few bytes of a Parquet file can be a billion rows, as its end says.
+
+    What every row has in memory must fit twice; coordinates, which a long log has in a file, must fit on the disk.
+    """
+    claimed, rows = _claimed(path), 0
+    memory, disk, addresses = _memory() // 2, shutil.disk_usage(tempfile.gettempdir()).free, _addresses() // 2
     for block in blocks:
         rows += len(block)
-        if max(rows, claimed) * ((block.dimension or 0) * 16 + ROW) > most:
+        count = max(rows, claimed)
+        coordinates = count * (block.dimension or 0) * 16
+        if count * ROW > memory or count * ROW + coordinates > addresses:
             raise InvalidInput(
-                f"{path}: {max(rows, claimed):,} rows or more of {block.dimension} features do not fit into memory; "
+                f"{path}: {count:,} rows or more of {block.dimension} features do not fit into memory; "
                 "`overexplain monitor` reads them piece by piece"
+            )
+        if coordinates > disk:
+            raise InvalidInput(
+                f"{path}: {count:,} rows or more of {block.dimension} features do not fit into {tempfile.gettempdir()}, where "
+                "a long log is kept; TMPDIR names another folder"
             )
         yield block
 
@@ -150,14 +163,20 @@ def _claimed(path: Path) -> int:
 
 
 def _memory() -> int:
-    """The bytes that this process may have: all of the machine's memory, or what it is limited to."""
+    """The bytes that the machine, or the container, has."""
     found = [2**40]
     with suppress(AttributeError, OSError, ValueError):
         found.append(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
+    with suppress(OSError, ValueError):  # of a container
+        found.append(int(Path("/sys/fs/cgroup/memory.max").read_text()))
+    return min(size for size in found if size > 0)
+
+
+def _addresses() -> int:
+    """The bytes that this process may address, mapped files among them."""
     with suppress(ImportError, OSError):  # no such thing on Windows
         import resource
 
-        found.append(resource.getrlimit(resource.RLIMIT_AS)[0])
-    with suppress(OSError, ValueError):  # of a container
-        found.append(int(Path("/sys/fs/cgroup/memory.max").read_text()))
-    return min(size for size in found if size > 0)  # -1: no limit
+        if (limit := resource.getrlimit(resource.RLIMIT_AS)[0]) > 0:  # -1: no limit
+            return limit
+    return 2**62

@@ -354,6 +354,11 @@ class QueryLog:
         self._size = stop
         return start
 
+    def _hold(self, columns: Mapping[str, NDArray[Any]]) -> None:
+        """Have these columns, checked and of the same length, as they are; a row that is appended moves them first."""
+        self._buffers = {name: columns[name] for name in self._buffers}
+        self._size = self._capacity = len(columns["labels"])
+
     def _grow(self, needed: int, dimension: int) -> None:
         if self._dimension is None:
             self._set_dimension(dimension)

@@ -35,6 +35,5 @@ def with_terms(log: QueryLog, mechanism: Mechanism) -> QueryLog:
     bare = (log.status == Status.ASKED) & (ids < 0)
     if bare.any():
         ids[bare] = stated._table.id_of(mechanism)
-    columns = (log.labels, log.explanations, log.status, ids, log.clients, log.times, log.sources)
-    stated._append(log.points, *columns)
+    stated._hold({name: log._view(name) for name in log._buffers} | {"mechanism_ids": ids})
     return stated

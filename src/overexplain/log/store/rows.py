@@ -8,6 +8,7 @@ import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b, sha256
+from itertools import chain
 from typing import Any, Literal, final
 
 import numpy as np
@@ -19,6 +20,7 @@ from overexplain.log.querylog import QueryLog
 from overexplain.log.rows import Status, feature_names
 from overexplain.log.store.file import LARGEST
 from overexplain.log.store.schema import ANSWERED, COUNTED, SUPERSEDED, UNANSWERED
+from overexplain.log.tables.joined import joined, like
 
 Verb = Literal["classify", "explain"]
 Kind = Literal["label", "explanation", "none", "refused"]
@@ -212,15 +214,20 @@ def read_unanswered(connection: sqlite3.Connection, header: Header) -> tuple[Sen
 
 def read_log(connection: sqlite3.Connection, header: Header) -> QueryLog:
     """The answers that count, in order of sending."""
-    log = QueryLog(header.features, header.mechanism)
-    if log.dimension is None:
-        log._set_dimension(header.dimension)
+    empty = QueryLog(header.features, header.mechanism)
+    if empty.dimension is None:
+        empty._set_dimension(header.dimension)
+    return joined(chain([empty], _log_blocks(connection, header, empty)))
+
+
+def _log_blocks(connection: sqlite3.Connection, header: Header, empty: QueryLog) -> Iterator[QueryLog]:
+    """The answers that count, some at a time."""
     passed = {number for (number,) in connection.execute(SUPERSEDED)}
-    terms = None
     for rows in _blocks(connection.execute(ANSWERED)):
         chosen = [row for row in rows if row[0] not in passed and not (row[7] == "refused" and row[4] == "classify")]
         if not chosen:
             continue
+        log = like(empty)
         columns = list(zip(*chosen, strict=True))
         points, kinds = _matrix(columns[6], header.dimension), columns[7]
         explanations = np.full(points.shape, np.nan)
@@ -228,15 +235,14 @@ def read_log(connection: sqlite3.Connection, header: Header) -> QueryLog:
         if explained.any():
             explanations[explained] = _matrix([blob for blob in columns[9] if blob is not None], header.dimension)
         status = np.array([_STATUS[kind] for kind in kinds], dtype=np.int8)
-        if terms is None and (status != Status.NOT_ASKED).any():
-            terms = log._table.id_of(header.mechanism)
-        numbers = np.where(status == Status.NOT_ASKED, -1, -1 if terms is None else terms)
+        asked = status != Status.NOT_ASKED
+        numbers = np.where(asked, log._table.id_of(header.mechanism) if asked.any() else -1, -1)
         labels = [0 if label is None else label for label in columns[8]]
         times = np.array(columns[2], dtype=np.float64)
         if not np.isfinite(times).all():
             raise InvalidInput("a time in it is infinite")
         log._append(points, labels, explanations, status, numbers, None, times, f"run {header.id[:8]}")
-    return log
+        yield log
 
 
 def _blocks(cursor: sqlite3.Cursor) -> Iterator[list[tuple[Any, ...]]]:
