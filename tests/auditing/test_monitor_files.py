@@ -135,10 +135,10 @@ def test_what_cannot_be_read_is_refused_with_its_place() -> None:
     with pytest.raises(FileNotFoundError):
         monitor("none.parquet")
     frame = asked(60).to_frame()[[*FEATURES, "label"]]
-    frame.loc[55, "age"] = np.nan
-    frame.to_csv("gap.csv", index=False)
-    with pytest.raises(NotFinite, match=r"gap.csv: column 'age' has nan in row 55 \(line 57\)"):
-        monitor("gap.csv")
+    frame.loc[55, "age"] = np.inf
+    frame.to_csv("far.csv", index=False)
+    with pytest.raises(NotFinite, match=r"far.csv: column 'age' has inf in row 55 \(line 57\)"):
+        monitor("far.csv")
     Path("junk.parquet").write_bytes(b"PAR1 not really")
     with pytest.raises(InvalidInput, match="not a Parquet file"):
         monitor("junk.parquet")
@@ -152,6 +152,18 @@ def test_what_cannot_be_read_is_refused_with_its_place() -> None:
     with pytest.raises(InvalidInput, match="2\\*y-1"):
         monitor("zero.csv")
     assert monitor("zero.csv", mapping={"yes": "1"}).log.labels == 2
+
+
+def test_rows_with_empty_cells_are_left_out() -> None:
+    frame = asked(160).to_frame()[[*FEATURES, "label", "client"]]
+    frame.drop(index=[3, 70]).to_csv("whole.csv", index=False)
+    frame.loc[[3, 70], "income"] = np.nan
+    frame.to_csv("gaps.csv", index=False)
+    with pytest.warns(
+        UserWarning, match=r"gaps\.csv: 2 rows with empty cells are left out, those after move up: row 3 "
+    ):
+        found = monitor("gaps.csv", detail=3)
+    assert same(found, monitor("whole.csv", detail=3))
 
 
 def test_a_last_line_cut_short_by_a_crash_is_left_out() -> None:

@@ -414,3 +414,25 @@ def test_certify_reads_every_kind_of_log(capsys) -> None:
     out, err = capsys.readouterr()
     assert err == "", "the terms given are used: DiCE files state none"
     assert out.splitlines()[0] == texts[0].splitlines()[0]
+
+
+def test_rows_with_empty_cells_are_left_out_with_a_note_by_every_command(tmp_path, monkeypatch, capsys) -> None:
+    monkeypatch.chdir(tmp_path)
+    rows = ["1,2,1,,", "3,,-1,,", "5,1,1,,", "0,0,-1,0.5,", "0,0,-1,1,1"]
+    Path("log.csv").write_text("a,b,label,cf_a,cf_b\n" + "".join(row + "\n" for row in rows))
+    Path("points.csv").write_text("a,b\n9,9\n-9,-9\n")
+    note = (
+        "note: log.csv: 2 rows with empty cells are left out, those after move up: row 1 (line 3) has no 'b', "
+        "row 3 (line 5) has no 'cf_b'\n"
+    )
+    proven = "certify log.csv points.csv --distance l2 -o verdicts.csv --proofs proofs.jsonl"
+    for command in (
+        "log check log.csv --distance l2",
+        "log convert log.csv log.jsonl --distance l2",
+        proven,
+        "verify proofs.jsonl log.csv --distance l2 --verdicts verdicts.csv --points points.csv",
+        "monitor log.csv --distance l2",
+    ):
+        assert run(command.split()) == 0, command
+        assert note in capsys.readouterr().err, command
+    assert len(QueryLog.load("log.jsonl")) == 3

@@ -39,8 +39,6 @@ GOOD = "0,1,1\n" * 4
 CSV: list[tuple[str | bytes, type[InvalidInput], str]] = [
     ("", InvalidInput, "not a CSV file that can be read: it is empty"),
     ("\n\n", InvalidInput, "it is empty"),
-    ("a,b,label\n" + GOOD + "nan,1,1\n", NotFinite, r"column 'a' has nan in row 4 \(line 6\)"),
-    ("a,b,label\n" + GOOD + ",1,1\n", NotFinite, r"column 'a' has nan in row 4 \(line 6\)"),
     ("a,b,label\n" + GOOD + "1,-inf,1\n", NotFinite, r"column 'b' has -inf in row 4 \(line 6\)"),
     ("a,b,label\n" + GOOD + "1,1e400,1\n", NotFinite, r"column 'b' has inf in row 4 \(line 6\)"),
     ("a,b,label\n" + GOOD + '1,"1,5",1\n', InvalidInput, r"'b' must hold numbers, got '1,5' in row 4 \(line 6\)"),
@@ -71,7 +69,7 @@ CSV: list[tuple[str | bytes, type[InvalidInput], str]] = [
     ("a,b,cf_a\n0,1,1\n", InvalidInput, "missing: 'cf_b'; say which columns are the features"),
     ("a,cf_a,cf_b\n0,1,1\n", InvalidInput, r"'cf_b'.* explain features that are no columns.*\(x=… in a mapping\)"),
     ("a,cf_a\n0,1\n1,\n1,inf\n", NotFinite, r"the explanation in row 2 \(line 4\) has inf in column 'cf_a'"),
-    ("a,b,cf_a,cf_b\n0,1,1,1\n0,1,,\n0,1,,1\n", NotFinite, r"explanation in row 2 \(line 4\) has nan in column 'cf_a'"),
+    ("a,b,cf_a,cf_b\n0,1,1,1\n0,1,,\n0,1,,inf\n", NotFinite, r"explanation in row 2 \(line 4\) has inf in column 'cf_b'"),
     ("label,time\n1,1\n", InvalidInput, "no column that could be a feature"),
     ("a,time\n1,yesterday\n", InvalidInput, r"column 'time' has 'yesterday' in row 0 \(line 2\): neither seconds"),
     ("a,time\n1,1e400\n", NotFinite, r"column 'time' has inf in row 0 \(line 2\); time must be finite"),
@@ -126,13 +124,11 @@ def table(**columns: Any) -> None:
 
 
 PARQUET: list[tuple[dict[str, Any], type[InvalidInput], str]] = [
-    ({"a": [1.0] * 4 + [np.nan]}, NotFinite, r"column 'a' has nan in row 4 \(counted from 0\)"),
-    ({"a": [1.0] * 4 + [None]}, NotFinite, r"column 'a' has nan in row 4 \(counted from 0\)"),
+    ({"a": [1.0] * 4 + [np.inf]}, NotFinite, r"column 'a' has inf in row 4 \(counted from 0\)"),
     ({"a": ["1", "2"]}, InvalidInput, "column 'a' must hold numbers: it is string"),
     ({"a": pa.array(["1", "2"]).dictionary_encode()}, InvalidInput, "column 'a' must hold numbers: it is string"),
     ({"a": pa.array([1, 2], pa.timestamp("s"))}, InvalidInput, "column 'a' must hold numbers: it is timestamp"),
     ({"a": pa.array([1, 2], pa.duration("s"))}, InvalidInput, "column 'a' must hold numbers: it is duration"),
-    ({"a": pa.nulls(2)}, NotFinite, "column 'a' has nan in row 0"),
     ({"a": [{"b": 1.0}, {"b": 2.0}]}, InvalidInput, "column 'a' must hold numbers: it is struct"),
     ({"a": [[1.0], [2.0]]}, InvalidInput, "column 'a' must hold numbers: it is list"),
     ({"a": [b"1", b"2"]}, InvalidInput, "column 'a' must hold numbers: it is binary"),
@@ -202,7 +198,6 @@ def test_a_footer_that_claims_ten_million_rows() -> None:
 
 RECORDS: list[tuple[str, dict[str, Any], str]] = [
     ('{"a": 1}\n{"a": "x"}\n', {"x": "a"}, r"column 'a' must hold numbers, got 'x' in row 1 \(line 2\)"),
-    ('{"a": 1}\n\n{"a": true, "b": 1}\n{"b": 2}\n', {"x": "a"}, r"column 'a' has nan in row 2 \(line 4\)"),
     ('{"a": 1}\n{"a": 1, "a": 2}\n', {"x": "a"}, "line 2: the same key twice"),
     ('{"a": 1}\n{"a": NaN}\n', {"x": "a"}, "line 2: NaN is no number"),
     ('{"a": 1}\n{"a": 1e999}\n', {"x": "a"}, r"column 'a' has inf in row 1 \(line 2\)"),
@@ -222,11 +217,8 @@ RECORDS: list[tuple[str, dict[str, Any], str]] = [
     ('{"v": [1, 2]}\n{"v": [1, "2"]}\n', {"x": "v"}, r"column 'v' must hold numbers, got '2' in row 1 \(line 2\)"),
     ('{"v": [1, 2]}\n{"v": [1, true]}\n', {"x": "v"}, r"column 'v' must hold numbers, got True in row 1"),
     ('{"v": [1, 2]}\n{"v": [1, 1%s]}\n' % ("0" * 400), {"x": "v"}, "integer too large for a float64 in row 1"),
-    ('{"v": [1, 2]}\n{"v": null}\n', {"x": "v"}, r"column 'v' has nan in row 1 \(line 2\) \(entry 0\)"),
-    ('{"v": []}\n', {"x": "v"}, "column 'v' must hold one number or more, got none in row 0"),
     ('{"v": [1, 2], "c": [1]}\n', {"x": "v", "cf": "c"}, "column 'c' must hold 2 numbers, got 1 entry in row 0"),
     ('{"v": [1, 2], "c": 1}\n', {"x": "v", "cf": "c"}, "column 'c' must hold a list of 2 numbers"),
-    ('{"v": [1, 2], "c": [1, null]}\n', {"x": "v", "cf": "c"}, "column 'c' must hold numbers, got None in row 0"),
     ('{"a": 1, "who": [1]}\n', {"x": "a", "client": "who"}, r"column 'who' must hold texts, got \[1\] in row 0"),
     ('{"a": 1, "who": 1.5}\n', {"x": "a", "client": "who"}, "column 'who' must hold texts, got 1.5 in row 0"),
     ('{"a": 1, "t": [1]}\n', {"x": "a", "t": "t"}, r"column 't' has \[1\] in row 0 .*neither seconds"),
@@ -246,9 +238,7 @@ def test_vectors_of_parquet_are_refused_with_their_place() -> None:
     for rows, message in (
         ([[1.0, 2.0], [1.0]], r"column 'v' must hold 2 numbers, got 1 entry in row 1 \(counted from 0\)"),
         ([[1.0, 2.0]] * 3 + [[1.0]], "must hold 2 numbers, got 1 entry in row 3"),
-        ([[1.0, 2.0], None], r"column 'v' has nan in row 1 .*\(entry 0\)"),
-        ([[1.0, None]], r"column 'v' has nan in row 0 .*\(entry 1\)"),
-        ([[], [1.0]], "column 'v' must hold some numbers, got 0 entries in row 0"),
+        ([[1.0, np.inf]], r"column 'v' has inf in row 0 .*\(entry 1\)"),
         ([["a"]], "column 'v' must hold numbers: it is string"),
     ):
         table(v=rows)

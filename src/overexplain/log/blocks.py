@@ -16,6 +16,7 @@ from typing import Any
 from overexplain.errors import InvalidInput
 from overexplain.geometry.arrays import FloatArray
 from overexplain.geometry.mechanism import Mechanism
+from overexplain.log.gaps import LeftOut
 from overexplain.log.jsonl.formats import jsonl_blocks
 from overexplain.log.querylog import QueryLog
 from overexplain.log.tables.cells import Misfit
@@ -83,23 +84,32 @@ def _logs(
     may_come_late: bool = False,
 ) -> Iterator[QueryLog]:
     """The logs in tables; `may_come_late`: later ones may have columns that those before do not."""
-    dimension, explained = None, False
+    dimension, explained, left_out = None, False, LeftOut(str(path))
     names: Sequence[str] = ()
+    empty: QueryLog | None = None
     for table, named in tables:
         names, explained = table.names, explained or columns.finds_explanations(table.names)
         try:
             if not (explained or may_come_late):
                 raise columns.without_explanations(names)
-            log = log_of(replace(table, names=columns.wanted(table.names)), columns, mechanism, dimension)
+            log, gaps = log_of(replace(table, names=columns.wanted(table.names)), columns, mechanism, dimension)
         except Misfit as misfit:
             error = misfit.error(named)
             raise type(error)(f"{path}: {error}") from None
         except InvalidInput as error:
             raise type(error)(f"{path}: {error}") from None
-        dimension = log.dimension
-        yield log
+        for gap in gaps:
+            left_out.add(f"row {named(gap.row)}", gap.cell)
+        if len(log):
+            dimension = log.dimension
+            yield log
+        else:
+            empty = log
     if names and not explained:
         raise InvalidInput(f"{path}: {columns.without_explanations(names)}")
+    if dimension is None and empty is not None:
+        yield empty
+    left_out.tell()
 
 
 def _csv(path: Path) -> Iterator[tuple[Table, Named]]:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from overexplain.errors import InvalidInput
+from overexplain.errors import InvalidInput, NotFinite
 from overexplain.geometry.arrays import FloatArray
 from overexplain.geometry.mechanism import Mechanism
 from overexplain.log.jsonl.values import to_json
@@ -74,9 +74,16 @@ def from_frame(
     if not columns.finds_explanations(list(map(str, table.names))):
         raise columns.without_explanations(list(map(str, table.names)))
     try:
-        return log_of(table, columns, mechanism)
+        log, gaps = log_of(table, columns, mechanism)
     except Misfit as misfit:
         raise misfit.error() from None
+    for row, cell, of_explanation in gaps:  # in memory, it can be said which rows are meant
+        if of_explanation:
+            raise NotFinite(
+                f"the explanation in row {row} has nan in column {cell!r}; it must be finite, or missing throughout"
+            )
+        raise NotFinite(f"column {cell!r} has nan in row {row}; a point needs all its features")
+    return log
 
 
 @dataclass(frozen=True)

@@ -25,6 +25,7 @@ import numpy as np
 from overexplain._files import open_regular, owner_only, reason, replacing
 from overexplain.errors import DimensionMismatch, InvalidInput
 from overexplain.geometry.mechanism import Mechanism
+from overexplain.log.gaps import LeftOut
 from overexplain.log.jsonl.values import (
     parse_json,
     read_mechanism,
@@ -180,6 +181,7 @@ def jsonl_blocks(path: Path, size: int) -> Iterator[QueryLog]:
     if reader.log is None:
         raise InvalidInput(f"{path} is empty; a log starts with a header line")
     yield reader.log
+    reader.left_out.tell()
 
 
 @final
@@ -188,6 +190,7 @@ class _Reader:
 
     def __init__(self, name: str) -> None:
         self.name = name
+        self.left_out = LeftOut(name)
         self.log: QueryLog | None = None
         self.dimension: int | None = None
         self.mechanisms: list[Mechanism] = []
@@ -253,6 +256,10 @@ class _Reader:
             raise InvalidInput("a second header; a file holds one log")
         elif entry.keys() == {"mechanism"}:
             self.mechanisms.append(read_mechanism(entry["mechanism"], self.dimension))
+        elif empty := next(
+            (key for key in ("x", "cf") if isinstance(entry.get(key), list) and None in entry[key]), None
+        ):
+            self.left_out.add(f"line {number}", f"{empty} (entry {entry[empty].index(None)})")
         else:
             self.rows.append(self._row(entry, self.log))
 

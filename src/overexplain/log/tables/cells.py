@@ -52,9 +52,9 @@ class Cells(Protocol):
         ...
 
     def vectors(self, dimension: int | None) -> FloatArray | None:
-        """Rows of numbers, an all-NaN row for a gap; None if the column holds no vectors.
+        """Rows of numbers, NaN for a gap, all-NaN where there is no list or an empty one; None if the column holds no vectors.
 
-        Where `dimension` is given, an empty list is a gap, too: services say so that they found no counterfactual.
+        Services say by an empty list that they found no counterfactual.
         """
         ...
 
@@ -107,29 +107,22 @@ class Values:
         return seconds_of(self.name, self.values)
 
     def vectors(self, dimension: int | None) -> FloatArray | None:
-        """Rows of numbers, an all-NaN row for a gap; None if the column holds no vectors."""
-        empty: tuple[Any, ...] = (None, []) if dimension is not None else (None,)
-        given = [(i, row) for i, row in enumerate(self.values) if row not in empty]
+        """Rows of numbers, NaN for a gap; None if the column holds no vectors."""
+        given = [(i, row) for i, row in enumerate(self.values) if row not in (None, [])]
         if given and not isinstance(given[0][1], list):
             return None
-        p = dimension if dimension is not None or not given else len(given[0][1])
-        if p is None:
-            return None
-        if p == 0:
-            raise Misfit(
-                DimensionMismatch, f"column {self.name!r} must hold one number or more, got none in ", given[0][0]
-            )
+        p = dimension or (len(given[0][1]) if given else 1)
         rows = np.full((len(self.values), p), np.nan)
         for i, row in given:
             if not isinstance(row, list) or len(row) != p:
                 got = number_of_entries(len(row)) if isinstance(row, list) else shown(row)
                 raise Misfit(DimensionMismatch, f"column {self.name!r} must hold {p} numbers, got {got} in ", i)
             kinds = set(map(type, row))
-            if not kinds <= {float, int}:
-                wrong = next(entry for entry in row if type(entry) not in (float, int))
+            if not kinds <= {float, int, type(None)}:
+                wrong = next(entry for entry in row if type(entry) not in (float, int, type(None)))
                 raise not_a_number(self.name, wrong, i)
             try:
-                rows[i] = row
+                rows[i] = [math.nan if entry is None else entry for entry in row] if type(None) in kinds else row
             except OverflowError:
                 raise Misfit(NotFinite, f"column {self.name!r} has an integer too large for a float64 in ", i) from None
         return rows

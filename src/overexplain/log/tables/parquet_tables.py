@@ -151,7 +151,7 @@ class _Cells:
         return self.numbers(truth=False)
 
     def vectors(self, dimension: int | None) -> FloatArray | None:
-        """Rows of numbers, an all-NaN row for a gap (or, where `dimension` is given, an empty list); None if it has no lists."""
+        """Rows of numbers, NaN for a gap, all-NaN where there is no list or an empty one; None if it has no lists."""
         arrow = importlib.import_module("pyarrow")
         column, kinds = self.column, arrow.types
         if kinds.is_null(column.type) and dimension is not None:
@@ -161,15 +161,12 @@ class _Cells:
         ):
             return None
         lengths = _array(column.value_lengths(), -1)
-        there = lengths > 0 if dimension is not None else lengths >= 0
-        if not there.any() and dimension is None:
-            return None
-        p = dimension if dimension is not None else int(lengths[np.argmax(there)])
-        wrong = np.flatnonzero(there & (lengths != max(p, 1)))
+        there = lengths > 0
+        p = dimension or (int(lengths[np.argmax(there)]) if there.any() else 1)
+        wrong = np.flatnonzero(there & (lengths != p))
         if len(wrong):
             row, got = int(wrong[0]), number_of_entries(int(lengths[wrong[0]]))
-            what = f"column {self.name!r} must hold {p or 'some'} numbers, got {got} in "
-            raise Misfit(DimensionMismatch, what, row)
+            raise Misfit(DimensionMismatch, f"column {self.name!r} must hold {p} numbers, got {got} in ", row)
         rows = np.full((len(column), p), np.nan)
         if there.any():
             flat = column.filter(arrow.array(there)).flatten()

@@ -10,12 +10,12 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from overexplain.errors import InvalidInput, NotFinite
-from overexplain.geometry.arrays import FloatArray, IntArray
+from overexplain.geometry.arrays import BoolArray, FloatArray, IntArray
 from overexplain.geometry.mechanism import Mechanism
 from overexplain.log.jsonl.values import STATUS, parse_json, read_mechanism, read_status
 from overexplain.log.querylog import QueryLog
@@ -36,8 +36,20 @@ class Table:
     cells: Callable[[str], Cells]
 
 
-def log_of(table: Table, columns: Columns, mechanism: Mechanism | None, dimension: int | None = None) -> QueryLog:
-    """The log in a table that has no columns but those of a log; `dimension` is how long vectors must be, if it is known.
+class Gap(NamedTuple):
+    """The first empty cell of a row; it may be the explanation's, of which others are there."""
+
+    row: int
+    cell: str
+    of_explanation: bool
+
+
+def log_of(
+    table: Table, columns: Columns, mechanism: Mechanism | None, dimension: int | None = None
+) -> tuple[QueryLog, list[Gap]]:
+    """The log in a table that has no columns but those of a log, and the rows that are not in it because a cell is empty.
+
+    `dimension` is how long vectors must be, if it is known.
 
     `mechanism` is the log's own, and that of the answers if there is no such column. Raises Misfit for a wrong row.
     """
@@ -61,25 +73,54 @@ def log_of(table: Table, columns: Columns, mechanism: Mechanism | None, dimensio
         raise InvalidInput("there is no column that could be a feature")
     log = QueryLog(features or None, mechanism)
     if not names:
-        return log
+        return log, []
     log._set_dimension(len(names))
+    cells: Sequence[str] = names
     if points is None:
         points = np.column_stack([_finite(table, name) for name in names])
-    explanations, came = _explanations(table, columns.prefix, names, answers)
+    else:
+        assert columns.features is not None
+        cells = _entries(columns.features[0], len(names))
+    explanations, answer_cells = _explanations(table, columns.prefix, names, answers)
+    gaps = _gaps(points, explanations, [*cells, *answer_cells])
+    whole = np.ones(table.count, dtype=bool)
+    whole[[gap.row for gap in gaps]] = False
+    came = np.isfinite(explanations).all(axis=1)
     codes = np.where(came, Status.ASKED, Status.NOT_ASKED)
     if "status" in there:
-        codes = _statuses(table.cells(there["status"]).texts(names=False), there["status"], came, codes)
-    log._append(
+        codes = _statuses(_of_whole(table, there["status"], whole), there["status"], came, codes)
+    found: tuple[Any, ...] = (
         points,
         _labels(table, there["label"], columns.yes) if "label" in there else _no_labels(columns),
         explanations,
         codes,
-        _mechanism_ids(log, table, there.get("mechanism"), codes),
+        _mechanism_ids(log, table, there.get("mechanism"), codes, whole),
         table.cells(there["client"]).texts(names=True) if "client" in there else None,
         _times(table, there["time"]) if "time" in there else np.nan,
         table.cells(there["source"]).texts(names=True) if "source" in there else None,
     )
-    return log
+    log._append(*(column[whole] if gaps and isinstance(column, np.ndarray) else column for column in found))
+    return log, gaps
+
+
+def _gaps(points: FloatArray, explanations: FloatArray, cells: Sequence[str]) -> list[Gap]:
+    """The rows whose point is not there or whose explanation is there in part."""
+    missing = np.isnan(explanations)
+    empty: BoolArray = np.hstack([np.isnan(points), missing & ~missing.all(axis=1, keepdims=True)])
+    rows = np.flatnonzero(empty.any(axis=1))
+    first, p = empty[rows].argmax(axis=1).tolist(), points.shape[1]
+    return [Gap(row, cells[k], k >= p) for row, k in zip(rows.tolist(), first, strict=True)]
+
+
+def _of_whole(table: Table, name: str, whole: BoolArray) -> Texts:
+    """The texts in a column, None in a row that is left out."""
+    texts = table.cells(name).texts(names=False).copy()
+    texts[~whole] = None
+    return texts
+
+
+def _entries(name: str, count: int) -> list[str]:
+    return [f"{name} (entry {i})" for i in range(count)]
 
 
 def unnamed(dimension: int) -> tuple[str, ...]:
@@ -94,7 +135,7 @@ def _vectors(table: Table, columns: Columns, dimension: int | None) -> FloatArra
     name = columns.features[0]
     points = table.cells(name).vectors(dimension)
     if points is not None:
-        wrong = np.argwhere(~np.isfinite(points))
+        wrong = np.argwhere(np.isinf(points))
         if len(wrong):
             row, entry = wrong[0].tolist()
             rest = f" (entry {entry}); a point needs all its features"
@@ -102,31 +143,28 @@ def _vectors(table: Table, columns: Columns, dimension: int | None) -> FloatArra
     return points
 
 
-def _explanations(table: Table, prefix: str, names: Sequence[str], answers: list[str]) -> tuple[FloatArray, Any]:
-    """The explanations, NaN where there is none, and which are there."""
+def _explanations(table: Table, prefix: str, names: Sequence[str], answers: list[str]) -> tuple[FloatArray, list[str]]:
+    """The explanations, NaN where there is none, and the names of their cells."""
     dimension = len(names)
     explanations, named = np.full((table.count, dimension), np.nan), answers
     if prefix in table.names and prefix not in names:
         found = table.cells(prefix).vectors(dimension)
         if found is None:
             raise InvalidInput(f"column {prefix!r} must hold a list of {dimension} numbers, or nothing, in every row")
-        explanations, named = found, [f"{prefix} (entry {i})" for i in range(dimension)]
+        explanations, named = found, _entries(prefix, dimension)
     elif not set(answers).isdisjoint(table.names):
         explanations = np.column_stack([table.cells(name).numbers(truth=False) for name in answers])
-    came = np.isfinite(explanations).all(axis=1)
-    if not came.all():
-        broken = np.flatnonzero(~came & ~np.isnan(explanations).all(axis=1))
-        if len(broken):
-            row = int(broken[0])
-            entry = int(np.flatnonzero(~np.isfinite(explanations[row]))[0])
-            what = f" has {explanations[row, entry]} in column {named[entry]!r}"
-            raise Misfit(NotFinite, "the explanation in ", row, f"{what}; it must be finite, or missing throughout")
-    return explanations, came
+    wrong = np.argwhere(np.isinf(explanations))
+    if len(wrong):
+        row, entry = wrong[0].tolist()
+        what = f" has {explanations[row, entry]} in column {named[entry]!r}"
+        raise Misfit(NotFinite, "the explanation in ", row, f"{what}; it must be finite, or missing throughout")
+    return explanations, named
 
 
 def _finite(table: Table, name: str) -> FloatArray:
     values = table.cells(name).numbers(truth=True)
-    wrong = np.flatnonzero(~np.isfinite(values))
+    wrong = np.flatnonzero(np.isinf(values))
     if len(wrong):
         row = int(wrong[0])
         raise Misfit(NotFinite, f"column {name!r} has {values[row]} in ", row, "; a point needs all its features")
@@ -172,12 +210,12 @@ def _statuses(texts: Texts, name: str, came: Any, codes: IntArray) -> IntArray:
     return np.where(given >= 0, given, codes)
 
 
-def _mechanism_ids(log: QueryLog, table: Table, name: str | None, codes: IntArray) -> Any:
+def _mechanism_ids(log: QueryLog, table: Table, name: str | None, codes: IntArray, whole: BoolArray) -> Any:
     if name is None:
-        asked = codes != Status.NOT_ASKED
+        asked = (codes != Status.NOT_ASKED) & whole
         return np.where(asked, log._table.id_of(log.mechanism) if asked.any() else -1, -1)
     ids: dict[str | None, int] = {None: -1}
-    texts = table.cells(name).texts(names=False).tolist()
+    texts = _of_whole(table, name, whole).tolist()
     for row, text in enumerate(texts):
         if text not in ids:
             ids[text] = log._table.id_of(_in_row(row, name, _mechanism, text, log.dimension))
