@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
+OUT_OF_MEMORY = "out of memory: the input is too large for this machine, or for what the process may have; split it"
+
+
 class OverexplainError(Exception):
     """Base of every error raised on purpose; `log` is the QueryLog of the answers gathered before it, if there are any."""
 

@@ -7,15 +7,20 @@ import signal
 import subprocess
 import sys
 import tempfile
+from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
 
+from overexplain.auditing.monitoring.monitor import monitor
 from overexplain.errors import InvalidInput
+from overexplain.extraction.recover import recover
 from overexplain.geometry.mechanism import Mechanism
+from overexplain.knowledge.engine import Knowledge
 from overexplain.log import blocks, spool
 from overexplain.log.files import read_log
 from overexplain.log.querylog import QueryLog, Status
@@ -82,6 +87,7 @@ def test_a_long_log_can_be_used_like_any_other(monkeypatch: pytest.MonkeyPatch) 
 
 SPOOLING = """
 import os, sys, time
+from collections.abc import Callable
 from contextlib import ExitStack
 import numpy as np
 from overexplain.log import spool
@@ -175,3 +181,23 @@ def test_few_rows_stay_in_memory() -> None:
         rows = kept.rows()
     assert rows.base is None
     assert rows.tolist() == [[0.0, 0.0]] * 3 + [[1.0, 1.0]] * 2
+
+
+def without_memory(*_: Any, **__: Any) -> Any:
+    return np.empty(10**15)
+
+
+@pytest.mark.parametrize(
+    ("where", "use"),
+    [
+        ("overexplain.log.files.joined", lambda: read_log("log.jsonl")),
+        ("overexplain.auditing.monitoring.monitor.gathered", lambda: monitor("log.jsonl")),
+        ("overexplain.knowledge.engine.Known", lambda: Knowledge(answered())),
+        ("overexplain.extraction.recover.refuse_extreme", lambda: recover(answered())),
+    ],
+)
+def test_no_memory_is_an_error_of_ours(where: str, use: Callable[[], Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    answered().save("log.jsonl")
+    monkeypatch.setattr(where, without_memory)
+    with pytest.raises(InvalidInput, match="out of memory: the input is too large for this machine"):
+        use()

@@ -19,6 +19,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from overexplain.errors import (
+    OUT_OF_MEMORY,
     BudgetExhausted,
     CertificateInvalid,
     EndpointFailed,
@@ -138,7 +139,7 @@ def _failed(error: Exception) -> int:
     if os.environ.get("OVEREXPLAIN_TRACEBACK"):
         raise error
     if isinstance(error, MemoryError):
-        say("error: out of memory: the input is too large for this machine, or for what the process may have; split it")
+        say(f"error: {OUT_OF_MEMORY}")
         return REFUSED
     say(
         f"error: unexpected {type(error).__name__}: {error}. This is a bug in overexplain; "

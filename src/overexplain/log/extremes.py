@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 import numpy as np
 
-from overexplain.errors import InvalidInput, OverexplainError, SolverFailed
+from overexplain.errors import OUT_OF_MEMORY, InvalidInput, OverexplainError, SolverFailed
 from overexplain.log.querylog import QueryLog
 
 LARGEST = 2.0**512
@@ -22,12 +22,16 @@ BEYOND_FLOAT64 = (ArithmeticError, ValueError)
 
 @contextmanager
 def numbers_of_a_log() -> Iterator[None]:
-    """No warning of what overflows inside, and SolverFailed in the place of what back ends raise of it."""
+    """No warning of what overflows inside, and SolverFailed in the place of what back ends raise of it; a log for which there
+    is no memory is refused.
+    """
     try:
         with np.errstate(all="ignore"):
             yield
     except OverexplainError:
         raise
+    except MemoryError:
+        raise InvalidInput(OUT_OF_MEMORY) from None
     except BEYOND_FLOAT64 as error:
         raise SolverFailed(
             "the numbers of the log differ too much in size to be computed with; give features in units in which they are near 1"

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from overexplain._files import reason
-from overexplain.errors import InvalidInput
+from overexplain.errors import OUT_OF_MEMORY, InvalidInput
 from overexplain.geometry.hyperplane import YES
 from overexplain.geometry.mechanism import Mechanism
 from overexplain.log.blocks import KINDS, Columns, as_columns, read_blocks
@@ -36,6 +36,8 @@ def read_log(
     name = _readable(path)
     try:
         log = joined(_fitting(read_blocks(name, columns, terms), name))
+    except MemoryError:
+        raise InvalidInput(f"cannot read the log {name}: {OUT_OF_MEMORY}") from None
     except (OSError, ValueError) as error:
         if isinstance(error, InvalidInput):
             raise
