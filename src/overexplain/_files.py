@@ -72,6 +72,11 @@ def open_regular(path: str | os.PathLike[str]) -> BinaryIO:
     return file
 
 
+def read_so_far(file: BinaryIO) -> tuple[int, int]:
+    """How many bytes of an open file have been read, of how many."""
+    return file.tell(), os.fstat(file.fileno()).st_size
+
+
 def read_regular(path: str | os.PathLike[str]) -> bytes:
     """The whole content of a regular file."""
     with open_regular(path) as file:

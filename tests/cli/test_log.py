@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import io
 import json
+import re
+import sys
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -13,6 +16,7 @@ from rich.cells import cell_len
 
 from overexplain.auditing.fitted import Fit, look_for_fit
 from overexplain.cli.main import run
+from overexplain.cli.output import bar
 from overexplain.geometry.hyperplane import Hyperplane
 from overexplain.geometry.mechanism import Mechanism
 from overexplain.log.dice.files import FLIPS, read_dice
@@ -436,3 +440,39 @@ def test_rows_with_empty_cells_are_left_out_with_a_note_by_every_command(tmp_pat
         assert run(command.split()) == 0, command
         assert note in capsys.readouterr().err, command
     assert len(QueryLog.load("log.jsonl")) == 3
+
+
+class Screen(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_a_terminal_sees_how_far_each_step_has_come_and_how_long_it_will_take(tmp_path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("TERM", "xterm")
+    log = QueryLog(["a"])
+    log.add_label(np.linspace(-1, 1, 1001)[:, None], np.where(np.linspace(-1, 1, 1001) > 0.2, 1, -1))
+    log.save("log.csv")
+    log.save("points.csv")
+    for command, steps in (
+        ("log check log.csv", ("reading", "looking for a model that fits")),
+        ("certify log.csv points.csv", ("reading", "working out what 1,001 rows give away", "certifying, 1,001 points done")),
+        ("monitor log.csv", ("reading", "working out what all clients together know")),
+    ):  # fmt: skip
+        screen = Screen()
+        monkeypatch.setattr(sys, "stderr", screen)
+        assert run(command.split()) == 0
+        shown = screen.getvalue()
+        assert all(step in shown for step in steps), command
+        assert re.search(r"\d:\d\d:\d\d", shown), command
+
+
+def test_other_work_has_a_speed_of_its_own(monkeypatch) -> None:
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setattr(sys, "stderr", screen := Screen())
+    with bar("reading") as show:
+        for done in range(0, 101, 10):
+            show("reading", done, 100)
+        show("certifying", 1, 3)
+        before = len(screen.getvalue())
+    assert "-:--:--" in screen.getvalue()[before:]  # nothing is known of it yet

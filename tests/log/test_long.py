@@ -201,3 +201,21 @@ def test_no_memory_is_an_error_of_ours(where: str, use: Callable[[], Any], monke
     monkeypatch.setattr(where, without_memory)
     with pytest.raises(InvalidInput, match="out of memory: the input is too large for this machine"):
         use()
+
+
+@pytest.mark.parametrize("name", ["log.jsonl", "log.csv", "log.parquet", "records.jsonl"])
+def test_it_is_said_how_far_reading_has_come(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(blocks, "BLOCK", 50)
+    monkeypatch.setattr("overexplain.log.jsonl.formats.MOUTHFUL", 5000)
+    mapping = None
+    if name == "records.jsonl":
+        Path(name).write_text("".join(f'{{"a": {i}}}\n' for i in range(280)))
+        mapping = {"x": "a"}
+    else:
+        answered().save(name)
+    heard: list[tuple[int, int]] = []
+    read_log(name, mapping=mapping, seen=lambda *read: heard.append(read))
+    assert len(heard) > 4
+    assert heard == sorted(set(heard))
+    assert heard[-1][0] == heard[-1][1] == (280 if name == "log.parquet" else Path(name).stat().st_size)
+    assert len({total for _, total in heard}) == 1

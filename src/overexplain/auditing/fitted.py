@@ -41,8 +41,15 @@ class Fit:
         return found | {"conflict": list(self.conflict), "proof": self.proof or None}
 
 
-def look_for_fit(log: QueryLog, time_limit: float | None = None, clock: Callable[[], float] = time.monotonic) -> Fit:
+def look_for_fit(
+    log: QueryLog,
+    time_limit: float | None = None,
+    clock: Callable[[], float] = time.monotonic,
+    seen: Callable[[int, int], None] = lambda _, __: None,
+) -> Fit:
     """Whether a linear model fits the log, or as many of its first rows as the time (in seconds) allows.
+
+    `seen` hears how many rows have been looked at, of how many.
 
     >>> log = QueryLog()
     >>> log.add_label([[0.0], [1.0], [2.0]], [-1, 1, -1])
@@ -59,6 +66,7 @@ def look_for_fit(log: QueryLog, time_limit: float | None = None, clock: Callable
         now = clock()
         if fit.complete:
             return fit
+        seen(count, rows)
         more = min(GROWTH * count, rows)
         if time_limit is not None and now - started + (now - began) * (more / count) > time_limit:
             return fit

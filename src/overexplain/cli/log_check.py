@@ -11,7 +11,7 @@ from typing import Any
 from overexplain.auditing.fitted import Fit, look_for_fit
 from overexplain.cli.log_files import KINDS, load_log, under_terms, warn_of_whole_moves
 from overexplain.cli.main import say
-from overexplain.cli.output import print_json
+from overexplain.cli.output import bar, print_json
 from overexplain.cli.terms import Terms
 from overexplain.errors import InvalidInput
 from overexplain.log.summary import summarize, summarize_run
@@ -66,7 +66,10 @@ def _check(path: Path, request: Request) -> Checked:
     if terms is not None:
         log = under_terms(log, terms, path)
     warn_of_whole_moves(log, path)
-    fit: Fit | None = look_for_fit(log, request.time_limit) if request.fit and len(log) else None
+    fit: Fit | None = None
+    if request.fit and len(log):
+        with bar("looking for a model that fits") as show:
+            fit = look_for_fit(log, request.time_limit, seen=lambda *rows: show("looking for a model that fits", *rows))
     return Checked(str(path), KINDS.get(kind, kind), summarize(log), fit, run)
 
 

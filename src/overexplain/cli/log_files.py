@@ -8,8 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from overexplain.cli.main import say
+from overexplain.cli.output import bar
 from overexplain.errors import InvalidInput
 from overexplain.geometry.mechanism import Mechanism
+from overexplain.log.files import read_log
 from overexplain.log.querylog import QueryLog
 from overexplain.log.terms import with_terms, without_terms
 from overexplain.log.whole_moves import whole_moves_in_words
@@ -30,9 +32,10 @@ def load_log(path: Path, mapping: Sequence[str] = (), mechanism: Mechanism | Non
     `mechanism` is put in place of what a file of DiCE is taken to promise, which otherwise is only that labels flip.
     """
     replaced = mechanism if path.suffix.lower() == ".json" else None
-    with warnings.catch_warnings(record=True) as caught:
+    with warnings.catch_warnings(record=True) as caught, bar("reading") as show:
         warnings.simplefilter("always")
-        log = QueryLog.load(path, mapping=read_mapping(mapping), mechanism=replaced)
+        columns = read_mapping(mapping)
+        log = read_log(path, mapping=columns, mechanism=replaced, seen=lambda *read: show("reading", *read))
     for warning in caught:
         say(f"note: {warning.message}")
     return log

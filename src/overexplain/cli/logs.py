@@ -7,6 +7,7 @@ from pathlib import Path
 
 from overexplain.cli.log_files import load_log, under_terms, warn_of_whole_moves
 from overexplain.cli.main import say
+from overexplain.cli.output import bar
 from overexplain.cli.terms import Terms
 from overexplain.errors import InconsistentLog, InvalidInput
 from overexplain.knowledge.engine import Knowledge
@@ -40,7 +41,8 @@ def what_is_known(log: QueryLog, path: Path, robust: Robust, time_limit: float |
     """What the log gives away; a log that contradicts itself raises with its rows and the proof in one line."""
     warn_of_whole_moves(log, path)
     try:
-        knowledge = Knowledge(log, robust, time_limit=time_limit)
+        with bar(f"working out what {counted(len(log), 'row')} give away"):
+            knowledge = Knowledge(log, robust, time_limit=time_limit)
     except InconsistentLog as error:
         if error.proof is None:
             raise

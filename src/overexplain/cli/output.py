@@ -19,6 +19,9 @@ from overexplain._files import replacing
 MOST_PROCESSES = 8
 WORTH_PROCESSES = 5_000
 
+FORECAST_FROM = 600.0
+"""Seconds of work so far whose speed is taken for that of the rest: steps may be minutes apart."""
+
 
 def version() -> str:
     """The version that is installed."""
@@ -52,15 +55,19 @@ def print_json(entries: dict[str, Any]) -> None:
 
 @contextmanager
 def bar(doing: str) -> Iterator[Callable[[str, int, int], None]]:
-    """A progress bar on stderr, moved on by calling it with (what is being done, how far, of how many)."""
+    """A progress bar on stderr, moved on by calling it with (what is being done, how far, of how many).
+
+    It forecasts how long that will take. Another number in the end is other work, which has a speed of its own.
+    """
     if not sys.stderr.isatty():
         yield lambda *_: None
         return
     from rich.console import Console
-    from rich.progress import BarColumn, Progress, TextColumn
+    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
-    columns = (TextColumn("{task.description}"), BarColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+    columns = (TextColumn("{task.description}"), BarColumn(), TimeRemainingColumn())
+    console = Console(stderr=True)
+    with Progress(*columns, console=console, transient=True, speed_estimate_period=FORECAST_FROM) as progress:
         task = progress.add_task(doing, total=None)
         yield lambda doing, done, total: progress.update(task, description=doing, completed=done, total=total)
 

@@ -28,24 +28,31 @@ __all__ = ["BLOCK", "KINDS", "Columns", "as_columns", "read_blocks", "some_rows"
 BLOCK = 16_384
 """Rows of a block; bounds the memory that reading takes."""
 
+Seen = Callable[[int, int], None]
+
 KINDS = (".jsonl", ".csv", ".parquet", ".json", ".sqlite")
 
 
-def read_blocks(path: Path, columns: Columns | None = None, mechanism: Mechanism | None = None) -> Iterator[QueryLog]:
+def read_blocks(
+    path: Path,
+    columns: Columns | None = None,
+    mechanism: Mechanism | None = None,
+    seen: Seen = lambda _, __: None,
+) -> Iterator[QueryLog]:
     """The log in a file as logs of about `BLOCK` rows, in order; the memory of a few blocks, however long the file.
 
-    `mechanism` is what explanations of a file follow that has no word on them.
+    `mechanism` is what explanations of a file follow that has no word on them. `seen` hears how much has been read, of how much.
     """
     kind = path.suffix.lower()
     if kind not in KINDS:
         raise InvalidInput(f"{path}: logs are read from files whose names end in {', '.join(KINDS)}")
     mapped = columns or as_columns(None)
     if kind == ".jsonl":
-        return _jsonl(path, mapped, mechanism)
+        return _jsonl(path, mapped, mechanism, seen)
     if kind == ".csv":
-        return _logs(_csv(path), path, mapped, mechanism)
+        return _logs(_csv(path, seen), path, mapped, mechanism)
     if kind == ".parquet":
-        return _logs(_parquet(path, mapped), path, mapped, mechanism)
+        return _logs(_parquet(path, mapped, seen), path, mapped, mechanism)
     return _run(path, mapped) if kind == ".sqlite" else _dice(path, mapped, mechanism)
 
 
@@ -112,17 +119,17 @@ def _logs(
     left_out.tell()
 
 
-def _csv(path: Path) -> Iterator[tuple[Table, Named]]:
+def _csv(path: Path, seen: Seen) -> Iterator[tuple[Table, Named]]:
     from overexplain.log.tables.csv_tables import csv_blocks
 
-    return _by_line(csv_blocks(path, BLOCK))
+    return _by_line(csv_blocks(path, BLOCK, seen))
 
 
-def _parquet(path: Path, columns: Columns) -> Iterator[tuple[Table, Named]]:
+def _parquet(path: Path, columns: Columns, seen: Seen) -> Iterator[tuple[Table, Named]]:
     from overexplain.log.tables.parquet_tables import parquet_blocks
 
     done = 0
-    for table in parquet_blocks(path, columns, BLOCK):
+    for table in parquet_blocks(path, columns, BLOCK, seen):
         yield table, lambda i, done=done: f"{done + i} (counted from 0)"  # type: ignore[misc]
         done += table.count
 
@@ -134,19 +141,19 @@ def _by_line(blocks: Iterator[tuple[Table, Sequence[int]]]) -> Iterator[tuple[Ta
         done += table.count
 
 
-def _jsonl(path: Path, columns: Columns, mechanism: Mechanism | None) -> Iterator[QueryLog]:
+def _jsonl(path: Path, columns: Columns, mechanism: Mechanism | None, seen: Seen) -> Iterator[QueryLog]:
     if columns.is_plain and columns.features is None:
-        return jsonl_blocks(path, BLOCK)
+        return jsonl_blocks(path, BLOCK, seen)
     from overexplain.log.jsonl.foreign import is_ours, record_blocks
 
     if not is_ours(path):
         late = columns.features is not None  # else new keys are refused
-        return _logs(_by_line(record_blocks(path, columns, BLOCK)), path, columns, mechanism, may_come_late=late)
+        return _logs(_by_line(record_blocks(path, columns, BLOCK, seen)), path, columns, mechanism, may_come_late=late)
     if not columns.is_plain:
         raise InvalidInput(
             f"{path}: a .jsonl log of ours has its own names; a mapping is for other records and for .csv and .parquet files"
         )
-    return jsonl_blocks(path, BLOCK)
+    return jsonl_blocks(path, BLOCK, seen)
 
 
 def _run(path: Path, columns: Columns) -> Iterator[QueryLog]:

@@ -14,7 +14,7 @@ from overexplain._files import reason
 from overexplain.errors import OUT_OF_MEMORY, InvalidInput
 from overexplain.geometry.hyperplane import YES
 from overexplain.geometry.mechanism import Mechanism
-from overexplain.log.blocks import KINDS, Columns, as_columns, read_blocks
+from overexplain.log.blocks import KINDS, Columns, Seen, as_columns, read_blocks
 from overexplain.log.jsonl.values import warn
 from overexplain.log.querylog import QueryLog
 from overexplain.log.rows import as_mechanism
@@ -25,17 +25,21 @@ WRITTEN = (".jsonl", ".csv", ".parquet", ".json", ".sqlite")
 
 
 def read_log(
-    path: str | os.PathLike[str], *, mapping: Mapping[str, Any] | None = None, mechanism: Mechanism | None = None
+    path: str | os.PathLike[str],
+    *,
+    mapping: Mapping[str, Any] | None = None,
+    mechanism: Mechanism | None = None,
+    seen: Seen = lambda _, __: None,
 ) -> QueryLog:
     """The log in a file: .jsonl, .csv, .parquet, .json (DiCE), .sqlite (a run).
 
     `mapping` says which column is what, e.g. {"client": "client_id", "y": "decision", "yes": "granted"}; `mechanism` is
-    what explanations follow that say nothing of their own.
+    what explanations follow that say nothing of their own. `seen` hears how much has been read, of how much.
     """
     terms, columns = as_mechanism(mechanism), as_columns(mapping)
     name = _readable(path)
     try:
-        log = joined(_fitting(read_blocks(name, columns, terms), name))
+        log = joined(_fitting(read_blocks(name, columns, terms, seen), name))
     except MemoryError:
         raise InvalidInput(f"cannot read the log {name}: {OUT_OF_MEMORY}") from None
     except (OSError, ValueError) as error:

@@ -101,12 +101,12 @@ def _read(
         columns = as_columns(mapping, features)
         if path.suffix.lower() == ".jsonl" and mapping is None:
             columns = as_columns(None)
-        blocks = read_blocks(path, columns, terms)
+        blocks = read_blocks(path, columns, terms, lambda *read: show("reading", *read))
     elif isinstance(log, Iterable):
         blocks = iter(log)
     else:
         raise InvalidInput(f"monitor reads a QueryLog, a path, or an iterator of QueryLogs; got {type(log).__name__}")
-    return gathered(blocks, by, terms, files, lambda count: show(f"reading, {count:,} requests", 0, 4))
+    return gathered(blocks, by, terms, files)
 
 
 def _truth(model: LinearModel | Hyperplane | None, rows: Rows) -> Hyperplane | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any, Protocol, final
@@ -103,9 +103,8 @@ def gathered(
     by: str | None,
     terms: Mechanism | None,
     files: ExitStack,
-    seen: Callable[[int], None] = lambda _: None,
 ) -> Rows:
-    """The rows of all blocks; `terms` for explanations that state none. `seen` hears how many rows have been read.
+    """The rows of all blocks; `terms` for explanations that state none.
 
     The coordinates can be had until `files` is closed.
     """
@@ -139,7 +138,6 @@ def gathered(
         columns["times"].append(np.array(block.times))
         spool.add(block.points, block.explanations[explained])
         count += len(block)
-        seen(count)
     if spool is None:
         raise InvalidInput("the log has no rows: there is nothing to monitor")
     found = {name: np.concatenate(parts) for name, parts in columns.items()}

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from overexplain._files import open_regular
+from overexplain._files import open_regular, read_so_far
 from overexplain.errors import InvalidInput
 from overexplain.log.jsonl.formats import FORMAT
 from overexplain.log.jsonl.values import parse_json, warn
@@ -32,7 +32,9 @@ def is_ours(path: Path) -> bool:
     return isinstance(entry, dict) and entry.get("format") == FORMAT
 
 
-def record_blocks(path: Path, columns: Columns, size: int) -> Iterator[tuple[Table, Sequence[int]]]:
+def record_blocks(
+    path: Path, columns: Columns, size: int, seen: Callable[[int, int], None]
+) -> Iterator[tuple[Table, Sequence[int]]]:
     """The records of a file, about `size` at a time, and the line of each; blank lines are left out."""
     names: dict[str, None] = {}
     number, first = 0, True
@@ -50,6 +52,7 @@ def record_blocks(path: Path, columns: Columns, size: int) -> Iterator[tuple[Tab
                 lines.append(number)
                 records.append(record)
             _add_keys(names, records, lines, path, closed=not first and columns.features is None)
+            seen(*read_so_far(file))
             if records:
                 yield _table(list(names), records), lines
                 first = False

@@ -15,14 +15,14 @@ from __future__ import annotations
 import json
 import math
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, final
 
 import numpy as np
 
-from overexplain._files import open_regular, owner_only, reason, replacing
+from overexplain._files import open_regular, owner_only, read_so_far, reason, replacing
 from overexplain.errors import DimensionMismatch, InvalidInput
 from overexplain.geometry.mechanism import Mechanism
 from overexplain.log.gaps import LeftOut
@@ -168,11 +168,12 @@ def write_jsonl(log: QueryLog, path: str | os.PathLike[str]) -> None:
         writer.write(log)
 
 
-def jsonl_blocks(path: Path, size: int) -> Iterator[QueryLog]:
+def jsonl_blocks(path: Path, size: int, seen: Callable[[int, int], None]) -> Iterator[QueryLog]:
     """The log in a file as logs of about `size` rows; a last line that a crash cut short is left out, with a warning."""
     reader = _Reader(str(path))
     with open_regular(path) as file:
         while lines := file.readlines(MOUTHFUL):
+            seen(*read_so_far(file))
             for start in range(0, len(lines), CHUNK):
                 log = reader.take(lines[start : start + CHUNK])
                 if log is not None and len(log) >= size:

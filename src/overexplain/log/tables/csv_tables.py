@@ -9,14 +9,14 @@ from __future__ import annotations
 import csv
 import io
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from overexplain._files import open_regular, replacing
+from overexplain._files import open_regular, read_so_far, replacing
 from overexplain._texts import is_unicode
 from overexplain.errors import DimensionMismatch, InvalidInput
 from overexplain.log.frames import table_columns
@@ -32,7 +32,7 @@ WRITTEN = 16_384
 """Rows written at once."""
 
 
-def csv_blocks(path: Path, size: int) -> Iterator[tuple[Table, Sequence[int]]]:
+def csv_blocks(path: Path, size: int, seen: Callable[[int, int], None]) -> Iterator[tuple[Table, Sequence[int]]]:
     """The rows of a file, about `size` at a time, and the line on which each begins; only the first block may be empty."""
     with open_regular(path) as file:
         lines: Iterator[bytes] = iter(file)
@@ -49,6 +49,7 @@ def csv_blocks(path: Path, size: int) -> Iterator[tuple[Table, Sequence[int]]]:
                 rows, starts, taken = _records(chain(group, lines), len(group), done, path)
                 table = _table(names, rows, starts, path)
             done += taken
+            seen(*read_so_far(file))
             if table.count:
                 yield table, starts
                 empty = False

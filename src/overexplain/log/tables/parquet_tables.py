@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -25,7 +25,7 @@ _UNITS = {"s": 1.0, "ms": 1e3, "us": 1e6, "ns": 1e9}
 DAY = 86_400.0
 
 
-def parquet_blocks(path: Path, columns: Columns, size: int) -> Iterator[Table]:
+def parquet_blocks(path: Path, columns: Columns, size: int, seen: Callable[[int, int], None]) -> Iterator[Table]:
     """The rows of a file, `size` at a time, only of the columns that are wanted; the first block may be empty."""
     arrow, parquet = _modules(path)
     with open_regular(path) as opened:
@@ -38,6 +38,7 @@ def parquet_blocks(path: Path, columns: Columns, size: int) -> Iterator[Table]:
                     if batch.num_rows:
                         yield _table(batch, wanted)
                         done += batch.num_rows
+                        seen(done, claimed)
                 if done != claimed:
                     raise InvalidInput(f"{path}: damaged: it says that it has {claimed:,} rows, but has {done:,}")
                 if not done:
