@@ -5,8 +5,8 @@
 Honest clients ask about rows of real data (datasets that ship with scikit-learn), a little changed so that no two are equal, in
 three ways: any rows; rows of one kind each (a client's questions come from one of 20 clusters); and any rows, where three in ten
 follow the advice they get and ask again. Attackers are the extractions of this package, their questions behind those of 200
-honest clients. Results go to benchmarks/results/monitor.*, a quick run only prints them. --check: fail if docs/monitor.md quotes
-other numbers than were recorded.
+honest clients, or (`--only planted`) among a million of ten thousand. Results go to benchmarks/results/monitor.*, a quick run only
+prints them. --check: fail if docs/monitor.md quotes other numbers than were recorded.
 """
 
 from __future__ import annotations
@@ -34,6 +34,7 @@ FloatArray = NDArray[np.float64]
 ROOT = Path(__file__).parent
 DOCS = ROOT.parent / "docs/monitor.md"
 L1 = ox.Mechanism("l1")
+PLANTED_BLOCK = 16_384
 SECONDS = 1_767_225_600.0
 
 
@@ -70,6 +71,32 @@ class Delay:
     requests: int
     fired: dict[str, int | None]
     known: int | None
+
+
+@dataclass(frozen=True)
+class Planted:
+    """One attacker among the clients of a long log: the request at which each alarm fired, and whether the monitor's list of the
+    most exposed clients has it. `known` is the request after which its own answers leave one model, or close ones.
+    """
+
+    attack: str
+    requests: int
+    fired: dict[str, int | None]
+    listed: bool
+    known: int | None
+
+
+@dataclass(frozen=True)
+class Search:
+    """A long log with attackers in it: what monitoring took, and how many others set off an alarm."""
+
+    rows: int
+    clients: int
+    explanations: int
+    seconds: float
+    megabytes: float
+    others: int
+    attackers: list[Planted]
 
 
 def datasets() -> dict[str, tuple[FloatArray, ox.Hyperplane]]:
@@ -192,6 +219,58 @@ def delays() -> Iterator[Delay]:
             yield Delay(data, name, len(answers), fired, None if when is None else when.requests)
 
 
+def planted_log(rows: int, clients: int, attackers: dict[str, ox.QueryLog]) -> Iterator[ox.QueryLog]:
+    """Honest clients who ask about rows of diabetes in turn, one answer in 25 explained; between them attackers, one by one."""
+    data, plane = datasets()["diabetes"]
+    service, rng = ox.ModelOracle(plane, L1), np.random.default_rng(rows)
+    waiting = list(attackers.items())
+    every = max(1, rows // PLANTED_BLOCK // (len(waiting) + 1))
+    for k, start in enumerate(range(0, rows, PLANTED_BLOCK)):
+        if k % every == every - 1 and waiting:
+            name, answers = waiting.pop()
+            log = ox.QueryLog(mechanism=answers.mechanism or L1)
+            labels = plane.labels(answers.points)
+            log.add_explanation(answers.points, answers.explanations, labels, client=name, time=SECONDS + start)
+            yield log
+        numbers = np.arange(start, min(start + PLANTED_BLOCK, rows))
+        points = data[rng.choice(len(data), len(numbers))] + 0.05 * rng.normal(size=(len(numbers), data.shape[1]))
+        explanations = service.explain(points)
+        explanations[(numbers // clients + numbers) % 25 != 0] = np.nan
+        log = ox.QueryLog(mechanism=L1)
+        names = [f"client {k}" for k in (numbers % clients).tolist()]
+        log.add_explanation(points, explanations, plane.labels(points), client=names, time=SECONDS + numbers)
+        yield log
+
+
+def _search(rows: int, clients: int, pipe: Any) -> None:
+    data, plane = datasets()["diabetes"]
+    exact = {name: log for name, log in attacks(data, plane, np.random.default_rng(0)) if log}
+    start = time.perf_counter()
+    report = monitor(planted_log(rows, clients, exact), model=plane, detail=20)
+    seconds, found = time.perf_counter() - start, []
+    for name, log in exact.items():
+        fired: dict[str, int | None] = dict.fromkeys(k for k in KINDS if k != "volume")
+        for alarm in report.alarms:
+            if alarm.client == name and alarm.kind in fired:
+                fired[alarm.kind] = alarm.requests
+        own = next((c.exposure for c in report.clients if c.client == name), None)
+        when = None if own is None else own.recoverable_at
+        found.append(Planted(name, len(log), fired, own is not None, None if when is None else when.requests))
+    others = report.alarmed - sum(any(one.fired.values()) for one in found)
+    pipe.send(Search(report.log.rows, clients, report.log.explanations, seconds, peak(), others, found))
+
+
+def searches(quick: bool) -> Iterator[Search]:
+    """A million requests of ten thousand clients, measured in a process of its own."""
+    ours, theirs = multiprocessing.Pipe()
+    size = (100_000, 1_000) if quick else (1_000_000, 10_000)
+    work = multiprocessing.get_context("spawn").Process(target=_search, args=(*size, theirs))
+    work.start()
+    theirs.close()
+    yield ours.recv()
+    work.join()
+
+
 def long_log(rows: int, p: int, clients: int) -> Iterator[ox.QueryLog]:
     """A log of any length, block by block: normal points, three in ten explained."""
     rng = np.random.default_rng([p, clients])
@@ -289,6 +368,22 @@ def markdown(found: dict[str, Any]) -> str:
     for d in delays_:
         cells = " | ".join(str(d["fired"][k] or "-") for k in KINDS if k not in ("volume", "holds-model"))
         lines.append(f"| {d['data']} | {d['attack']} | {d['requests']} | {cells} | {d['known'] or '-'} |")
+    for s in found.get("planted", []):
+        lines += [
+            "",
+            f"Attackers among the {s['clients']:,} clients of {s['rows']:,} requests with {s['explanations']:,} explanations "
+            f"(diabetes), read in {s['seconds']:.0f} s with {s['megabytes']:.0f} MB: the request at which each alarm fired, and "
+            f"whether the attacker is among the 20 clients that are shown. Of the others {s['others']:,} set off an alarm.",
+            "",
+            "| attack | requests | near boundary | far out | own advice | others' advice | holds the model | model known at "
+            "| shown |",
+            "|---|--:|--:|--:|--:|--:|--:|--:|---|",
+        ]
+        for one in s["attackers"]:
+            kinds = [*(k for k in KINDS if k not in ("volume", "holds-model")), "holds-model"]
+            cells = " | ".join(str(one["fired"][k] or "-") for k in kinds)
+            shown = "yes" if one["listed"] else "no"
+            lines.append(f"| {one['attack']} | {one['requests']} | {cells} | {one['known'] or '-'} | {shown} |")
     return "\n".join(lines)
 
 
@@ -296,7 +391,7 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--check", action="store_true")
-    parser.add_argument("--only", choices=("sizes", "false", "delays"), help="keep the other recorded parts")
+    parser.add_argument("--only", choices=("sizes", "false", "delays", "planted"), help="keep the other recorded parts")
     parser.add_argument("--results", type=Path, default=ROOT / "results")
     options = parser.parse_args()
     recorded = options.results / "monitor.json"
@@ -312,6 +407,7 @@ def main() -> None:
         "false": lambda: false_alarms(options.quick),
         "delays": delays,
         "sizes": lambda: sizes(options.quick, options.results),
+        "planted": lambda: searches(options.quick),
     }
     found = json.loads(recorded.read_text(encoding="utf-8")) if options.only else {}
     for name, measure in parts.items():
