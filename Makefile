@@ -87,9 +87,11 @@ bench-audit: $(VENV)/.tests
 	$(BIN)/python benchmarks/audit_tables.py
 	$(BIN)/python benchmarks/monitor.py
 
-# A million rows of every format beside pandas; the figures in docs/logs.md.
+# A million rows of every format beside pandas, the figures in docs/logs.md; then what long logs give away, read beside one pass over
+# their arrays (hours; OVEREXPLAIN_DATA=directory adds its tables).
 bench-logs: $(VENV)/.tests
 	$(BIN)/python benchmarks/logs.py
+	$(BIN)/python benchmarks/long_logs.py
 
 # What the commands show, in tests/golden/shown, written anew: review the diff. FROZEN=--frozen freezes cases that are new.
 goldens: $(VENV)/.tests
