@@ -23,6 +23,8 @@ from overexplain.log.tables.tables import Table
 
 _UNITS = {"s": 1.0, "ms": 1e3, "us": 1e6, "ns": 1e9}
 DAY = 86_400.0
+BUFFER = 2**16
+"""Bytes of a column that are read at a time: without a limit it is a whole row group, and what was read is kept to the end."""
 
 
 def parquet_blocks(path: Path, columns: Columns, size: int, seen: Callable[[int, int], None]) -> Iterator[Table]:
@@ -30,7 +32,7 @@ def parquet_blocks(path: Path, columns: Columns, size: int, seen: Callable[[int,
     arrow, parquet = _modules(path)
     with open_regular(path) as opened:
         try:
-            with parquet.ParquetFile(opened) as file:
+            with parquet.ParquetFile(opened, buffer_size=BUFFER, pre_buffer=False) as file:
                 given = _names(file.schema_arrow, columns, path)
                 wanted = _wanted(given, columns, path)
                 done, claimed = 0, file.metadata.num_rows
