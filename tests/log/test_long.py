@@ -21,7 +21,7 @@ from overexplain.errors import InvalidInput
 from overexplain.extraction.recover import recover
 from overexplain.geometry.mechanism import Mechanism
 from overexplain.knowledge.engine import Knowledge
-from overexplain.log import blocks, spool
+from overexplain.log import blocks, files, spool
 from overexplain.log.files import read_log
 from overexplain.log.querylog import QueryLog, Status
 from overexplain.log.spool import Spool
@@ -129,14 +129,18 @@ def test_a_full_disk_is_an_error_that_says_where(monkeypatch: pytest.MonkeyPatch
         read_log("log.jsonl")
 
 
-def test_a_log_that_the_disk_cannot_take_is_refused_before(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_log_that_the_disk_cannot_take_is_refused_before(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     answered().save("log.parquet")
     needed = 280 * 3 * 16
+    monkeypatch.setattr(files, "HELD", 0)
     monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=needed - 1))
     with pytest.raises(InvalidInput, match="280 rows or more of 3 features do not fit into .*TMPDIR"):
         read_log("log.parquet")
     monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=needed))
     assert len(read_log("log.parquet")) == 280
+    monkeypatch.undo()
+    monkeypatch.setattr(tempfile, "gettempdir", without_memory)  # a short log needs no folder
+    assert len(read_log(tmp_path / "log.parquet")) == 280
 
 
 READING = """

@@ -18,6 +18,7 @@ from overexplain.log.blocks import KINDS, Columns, Seen, as_columns, read_blocks
 from overexplain.log.jsonl.values import warn
 from overexplain.log.querylog import QueryLog
 from overexplain.log.rows import as_mechanism
+from overexplain.log.spool import HELD
 from overexplain.log.tables.joined import joined
 from overexplain.log.terms import with_terms, without_terms
 
@@ -141,7 +142,7 @@ def _fitting(blocks: Iterable[QueryLog], path: Path) -> Iterator[QueryLog]:
     What every row has in memory must fit twice; coordinates, which a long log has in a file, must fit on the disk.
     """
     claimed, rows = _claimed(path), 0
-    memory, disk, addresses = _memory() // 2, shutil.disk_usage(tempfile.gettempdir()).free, _addresses() // 2
+    memory, addresses = _memory() // 2, _addresses() // 2
     for block in blocks:
         rows += len(block)
         count = max(rows, claimed)
@@ -151,7 +152,7 @@ def _fitting(blocks: Iterable[QueryLog], path: Path) -> Iterator[QueryLog]:
                 f"{path}: {count:,} rows or more of {block.dimension} features do not fit into memory; "
                 "`overexplain monitor` reads them piece by piece"
             )
-        if coordinates > disk:
+        if coordinates > 2 * HELD and coordinates > shutil.disk_usage(tempfile.gettempdir()).free:
             raise InvalidInput(
                 f"{path}: {count:,} rows or more of {block.dimension} features do not fit into {tempfile.gettempdir()}, where "
                 "a long log is kept; TMPDIR names another folder"

@@ -47,7 +47,7 @@ def joined(blocks: Iterable[QueryLog]) -> QueryLog:
                 spool.add(getattr(part, name))
             ids = np.array([*(log._table.id_of(mechanism) for mechanism in part.mechanisms), -1])[part.mechanism_ids]
             clients, sources = (_once(column, texts) for column in (part.clients, part.sources))
-            found = (part.labels, part.status, ids, clients, part.times, sources)
+            found: tuple[NDArray[Any], ...] = (part.labels, part.status, ids, clients, part.times, sources)
             for kept, column in zip(columns.values(), found, strict=True):
                 kept.append(column)
         if coordinates:
@@ -80,5 +80,5 @@ def _alike(log: QueryLog, parts: Iterable[QueryLog]) -> Iterator[QueryLog]:
 def _once(column: NDArray[np.object_], known: dict[str | None, str | None]) -> NDArray[np.object_]:
     """The column, equal texts the same object: every block has made its own."""
     found = np.empty(len(column), dtype=object)
-    found[:] = [known.setdefault(text, text) for text in column]
+    found[:] = list(map(known.setdefault, column, column))
     return found
