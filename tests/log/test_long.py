@@ -225,3 +225,13 @@ def test_it_is_said_how_far_reading_has_come(name: str, monkeypatch: pytest.Monk
     assert heard == sorted(set(heard))
     assert heard[-1][0] == heard[-1][1] == (280 if name == "log.parquet" else Path(name).stat().st_size)
     assert len({total for _, total in heard}) == 1
+
+
+@pytest.mark.parametrize("name", ["log.csv", "log.parquet"])
+def test_blocks_of_wide_tables_have_fewer_rows(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    answered().save(name)
+    whole = read_log(name)
+    columns = 2 * 3 + len(("label", "status", "mechanism", "client", "time", "source"))
+    monkeypatch.setattr("overexplain.log.tables.tables.CELLS", 50 * columns)
+    assert [len(block) for block in blocks.read_blocks(Path(name))] == [50] * 5 + [30]
+    assert read_log(name) == whole

@@ -25,7 +25,7 @@ from overexplain.log.jsonl.values import to_json
 from overexplain.log.querylog import QueryLog
 from overexplain.log.rows import number_of, repeated
 from overexplain.log.tables.csv_fast import LONGEST, plain_table
-from overexplain.log.tables.tables import Table
+from overexplain.log.tables.tables import Table, rows_of_a_block
 from overexplain.log.tables.text_cells import TextCells, with_apostrophe, without_apostrophe
 
 WRITTEN = 16_384
@@ -42,6 +42,7 @@ def csv_blocks(path: Path, size: int, seen: Callable[[int, int], None]) -> Itera
                 f"{path}: not a CSV file that can be read: it is empty; its first line must name the columns"
             )
         names, empty = _names(header[0], path), True
+        size = rows_of_a_block(size, names)
         while group := list(islice(lines, size)):
             starts: Sequence[int] = range(done + 1, done + len(group) + 1)
             table, taken = plain_table(group, names), len(group)

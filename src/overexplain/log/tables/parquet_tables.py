@@ -19,7 +19,7 @@ from overexplain.log.querylog import QueryLog
 from overexplain.log.rows import repeated
 from overexplain.log.tables.cells import Misfit, Texts, as_objects, number_of_entries, seconds_of
 from overexplain.log.tables.mapped import Columns
-from overexplain.log.tables.tables import Table
+from overexplain.log.tables.tables import Table, rows_of_a_block
 
 _UNITS = {"s": 1.0, "ms": 1e3, "us": 1e6, "ns": 1e9}
 DAY = 86_400.0
@@ -36,7 +36,7 @@ def parquet_blocks(path: Path, columns: Columns, size: int, seen: Callable[[int,
                 given = _names(file.schema_arrow, columns, path)
                 wanted = _wanted(given, columns, path)
                 done, claimed = 0, file.metadata.num_rows
-                for batch in file.iter_batches(size, columns=wanted):
+                for batch in file.iter_batches(rows_of_a_block(size, wanted), columns=wanted):
                     if batch.num_rows:
                         yield _table(batch, wanted)
                         done += batch.num_rows

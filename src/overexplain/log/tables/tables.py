@@ -27,6 +27,19 @@ SAY_FEATURES = "say which columns are the features (x=… in a mapping)"
 YES_HINT = ", or say in a mapping which label means Yes (yes=1)"
 
 
+CELLS = 2**19
+"""Cells of a block; bounds the memory that reading a wide table takes."""
+
+
+def rows_of_a_block(most: int, names: Sequence[str]) -> int:
+    """How many rows of a table with these columns are read together, at most `most`.
+
+    >>> rows_of_a_block(16_384, ["a", "b"]), rows_of_a_block(16_384, [f"x{i}" for i in range(1000)])
+    (16384, 524)
+    """
+    return min(most, max(1, CELLS // max(1, len(names))))
+
+
 @dataclass(frozen=True)
 class Table:
     """Columns of the same length; `cells` makes one when it is needed."""
