@@ -7,7 +7,7 @@ from itertools import islice, product
 
 import numpy as np
 
-from overexplain.geometry.arrays import FloatArray
+from overexplain.geometry.arrays import FloatArray, IntArray
 from overexplain.geometry.hyperplane import NO, YES
 from overexplain.knowledge.checker import Answer
 from overexplain.knowledge.enclosures import Evidence
@@ -23,6 +23,7 @@ MOST = 16
 
 def cases_of(
     log: QueryLog,
+    rows: IntArray,
     sides: Sides,
     answers: Mapping[int, Answer],
     unsided: Sequence[int],
@@ -30,7 +31,8 @@ def cases_of(
     evidence: Evidence,
     known: FloatArray,
 ) -> list[LogProver]:
-    """Provers of some of the cases, those that know a model. `known` are models of the log without the `unsided` rows, if any.
+    """Provers of some of the cases of some rows, those that know a model. `known` are models of the rows without the `unsided`
+    ones, if any.
 
     A model that fits a case has answered as the log says: whatever the sides, the row is explained. What is certain in one case
     is certain of the log only if it is in all, and those that are left out are not asked: cases give models, never proofs.
@@ -41,11 +43,9 @@ def cases_of(
         labels = sides.labels.copy()
         labels[list(unsided)] = combination
         filled = {**sides.filled, **dict(zip(unsided, combination, strict=True))}
-        blocks = blocks_of(log, labels, tolerance, answers)
-        if blocks is None:
-            continue
+        blocks = blocks_of(log, labels, tolerance, answers, rows)
         try:
-            case = LogProver(blocks, Labelled(answers, filled), evidence, assumed=assumed)
+            case = LogProver(blocks, Labelled(answers, filled, rows), evidence, assumed=assumed)
         except (Contradiction, *BEYOND_FLOAT64):
             continue
         if case.centre is not None:

@@ -189,10 +189,10 @@ class CertainRegion:
     def _opponents(self, x: FloatArray) -> Iterator[Model]:
         """Models, checked, of which one denies the verdict on x, if it is UNKNOWN and that is found soon."""
         known = self._known
-        if known.prover is None:
+        if known.reader is None:
             return
         with suppress(CertificateInvalid, OutOfTime, *BEYOND_FLOAT64):
-            for found in known.prover.settle(x, int(Verdict.UNKNOWN), known.deadline()):
+            for found in known.reader.settle(x, int(Verdict.UNKNOWN), known.deadline()):
                 if found.models is not None:
                     known.proof(x, found)
                     yield from found.models

@@ -12,12 +12,13 @@ from typing import final
 import numpy as np
 from numpy.typing import NDArray
 
+from overexplain.geometry.arrays import IntArray
 from overexplain.geometry.hyperplane import NO, YES
 from overexplain.knowledge.checker import Answer, Branched, Lemma
 from overexplain.knowledge.enclosures import Evidence
 from overexplain.knowledge.prover.blocks import blocks_of
 from overexplain.knowledge.prover.contradictions import any_contradiction
-from overexplain.log.querylog import QueryLog
+from overexplain.log.querylog import QueryLog, Status
 
 
 @final
@@ -41,10 +42,10 @@ class Sides:
 
 
 class Labelled(Mapping[int, Answer]):
-    """A log's exact rows with labels filled in."""
+    """Some of a log's exact rows with labels filled in."""
 
-    def __init__(self, answers: Mapping[int, Answer], labels: Mapping[int, int]) -> None:
-        self._answers, self._labels = answers, dict(labels)
+    def __init__(self, answers: Mapping[int, Answer], labels: Mapping[int, int], rows: IntArray) -> None:
+        self._answers, self._labels, self._rows = answers, dict(labels), rows
         self._filled: dict[int, Answer] = {}
 
     def __getitem__(self, row: int) -> Answer:
@@ -55,25 +56,27 @@ class Labelled(Mapping[int, Answer]):
         return self._filled[row]
 
     def __iter__(self) -> Iterator[int]:
-        return iter(self._answers)
+        return iter(self._rows.tolist())
 
     def __len__(self) -> int:
-        return len(self._answers)
+        return len(self._rows)
 
 
 def find_sides(
     log: QueryLog,
+    rows: IntArray,
     answers: Mapping[int, Answer],
     tolerance: float | None,
     evidence: Evidence,
     earlier: Sides | None = None,
 ) -> Sides:
-    """The labels of a log, completed; `earlier` are sides that were implied before rows were added."""
+    """The labels of a log, completed by what some rows say; `earlier` are sides that fewer rows implied."""
     labels = np.array(log.labels, dtype=np.int8)
     assumed: tuple[tuple[int, int], ...] = ()
-    if labels[log.explained].all():
+    explained = rows[log.status[rows] == Status.ASKED]
+    if labels[explained].all():
         return Sides(labels)
-    usable = [int(row) for row in log.explained if answers[int(row)].is_used]
+    usable = [int(row) for row in explained if answers[int(row)].is_used]
     open_rows = [row for row in usable if labels[row] == 0]
     if not labels.any() and all(answers[row].is_swappable for row in usable):
         exact = [row for row in open_rows if answers[row].slack == 0]
@@ -92,7 +95,7 @@ def find_sides(
     while found and open_rows:
         found = False
         for row in list(open_rows):
-            implied = _implied(log, answers, labels, row, tolerance, evidence)
+            implied = _implied(log, rows, answers, labels, row, tolerance, evidence)
             if implied is not None:
                 lemmas.append(implied)
                 labels[row] = implied.label
@@ -103,6 +106,7 @@ def find_sides(
 
 def _implied(
     log: QueryLog,
+    rows: IntArray,
     answers: Mapping[int, Answer],
     labels: NDArray[np.int8],
     row: int,
@@ -114,8 +118,8 @@ def _implied(
     for label in (YES, NO):
         tried = labels.copy()
         tried[row] = -label
-        filled = Labelled(answers, {**known, row: -label})
-        blocks = blocks_of(log, tried, tolerance, answers)
+        filled = Labelled(answers, {**known, row: -label}, rows)
+        blocks = blocks_of(log, tried, tolerance, answers, rows)
         terms = any_contradiction(blocks, filled, evidence, is_branched=False)  # lemmas are lists of terms
         if terms is not None and not isinstance(terms, Branched):
             return Lemma(row, label, tuple(terms))

@@ -13,6 +13,7 @@ from definition import Definition
 from overexplain.knowledge.prover import (
     ball,
     batch,
+    blocks,
     cone,
     core_program,
     lengths,
@@ -53,8 +54,8 @@ NONSENSE: list[tuple[Any, str, Any]] = [
     (stage, "PIECE", 1),
     (linear, "PIECE", 1),
     (cone, "NEWTON", 0),
-    *((log_prover, "EASED_SLACK", v) for v in (0.0, 0.5)),
-    *((log_prover, "EASED_TOLERANCE", v) for v in (0.0, 0.5)),
+    *((blocks, "EASED_SLACK", v) for v in (0.0, 0.5)),
+    *((blocks, "EASED_TOLERANCE", v) for v in (0.0, 0.5)),
     (log_prover, "FEW", 0),
     (program, "ROUNDS", 1),
     *((program, "TIE", v) for v in (0.0, 1.0)),

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import final
+from typing import Any, final
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from overexplain.geometry.arrays import FloatArray, IntArray
 from overexplain.geometry.lp import Lp
@@ -18,10 +18,13 @@ from overexplain.geometry.norms import Weighted
 from overexplain.knowledge.answers import answers_of
 from overexplain.knowledge.facts import LEVELS, Robust, Secret, Steepest, is_euclidean, length_error
 from overexplain.knowledge.promises import Answer
-from overexplain.log.querylog import QueryLog
+from overexplain.log.querylog import QueryLog, Status
 
 FEW_FORMS = 4000
 """Linear facts that are listed for answers with slack and no tolerance."""
+
+EASED_SLACK, EASED_TOLERANCE = 1e-6, 1e-8
+"""Terms that are sharper than this (a tolerance as a share of its step) may leave less room than floats can see."""
 
 
 @final
@@ -196,50 +199,62 @@ def exponent_and_weights(norm: Norm, p: int) -> tuple[float, FloatArray] | None:
 
 
 def blocks_of(
-    log: QueryLog, labels: ArrayLike, tolerance: float | None, answers: Mapping[int, Answer] | None = None
+    log: QueryLog,
+    labels: ArrayLike,
+    tolerance: float | None,
+    answers: Mapping[int, Answer] | None = None,
+    rows: IntArray | None = None,
+    numbers: dict[Norm | Secret, int] | None = None,
 ) -> list[Block]:
     """The log by terms, labels first.
 
-    `answers` are its rows in exact numbers.
+    `answers` are its rows in exact numbers, `rows` (ascending) those that are read; `numbers` are the lengths that have one: what
+    else is found is added.
     """
     if log.dimension is None:
         return []
     exact = answers_of(log, tolerance) if answers is None else answers
-    points, sides = log.points, np.asarray(labels, dtype=np.int64)
-    used = np.zeros(len(log), dtype=bool)
+    every = np.arange(len(log)) if rows is None else rows
+    sides, numbers = np.asarray(labels), {} if numbers is None else numbers
+    used = np.zeros(len(every), dtype=bool)
     blocks: list[Block] = []
-    numbers: dict[Norm | Secret, int] = {}
-    explained = np.zeros(len(log), dtype=bool)
-    explained[log.explained] = True
-    for number, declared in enumerate(log.mechanisms):
-        rows = np.flatnonzero(explained & (log.mechanism_ids == number))
-        if not len(rows):
+
+    def read(own: IntArray, terms: Mechanism | None = None, *said: Any, **options: Any) -> None:
+        used[np.searchsorted(every, own)] = True
+        explanations = None if terms is None else _taken(log.explanations, own)
+        side = np.asarray(_taken(sides, own), dtype=np.int64)
+        blocks.append(Block(own, _taken(log.points, own), side, terms, explanations, *said, **options))
+
+    asked = every[_taken(log.status, every) == Status.ASKED]
+    declared = _taken(log.mechanism_ids, asked)
+    for number, mechanism in enumerate(log.mechanisms):
+        given = asked[declared == number]
+        if not len(given):
             continue
-        terms = declared if tolerance is None else replace(declared, tolerance=tolerance)
+        terms = mechanism if tolerance is None else replace(mechanism, tolerance=tolerance)
         if not terms.is_plain and terms.domain is None:
-            sided = rows[sides[rows] != 0]
-            if not len(sided):
+            sided = given[_taken(sides, given) != 0]
+            if not len(sided) or terms.distance is None:
                 continue
-            if terms.distance is None:
-                continue
-            at, own = numbers.setdefault(terms.distance, len(numbers)), sided
-            robust = Block(
-                own, points[own], sides[own], terms, log.explanations[own], at, is_loose=terms.slack is None, ball=0
-            )
-            ball = numbers.setdefault(robust.reach, len(numbers))
-            blocks.append(replace(robust, ball=ball))
-            used[own] = True
+            at = numbers.setdefault(terms.distance, len(numbers))
+            read(sided, terms, at, is_loose=terms.slack is None, ball=0)
+            ball = numbers.setdefault(blocks[-1].reach, len(numbers))
+            blocks[-1] = replace(blocks[-1], ball=ball)
             continue
-        for kind in _kinds(terms, rows, sides, exact):
+        for kind in _kinds(terms, given, sides, exact):
             at = numbers.setdefault(terms.distance, len(numbers)) if kind.is_measured and terms.distance else -1
-            own = kind.rows
-            said = (kind.is_exact, kind.is_loose, kind.is_on_plane, terms.domain is not None)
-            blocks.append(Block(own, points[own], sides[own], terms, log.explanations[own], at, *said))
-            used[own] = True
-    rest = np.flatnonzero((sides != 0) & ~used)
-    if len(rest):
-        blocks.insert(0, Block(rest, points[rest], sides[rest]))
+            read(kind.rows, terms, at, kind.is_exact, kind.is_loose, kind.is_on_plane, terms.domain is not None)
+    labelled = every[~used & (_taken(sides, every) != 0)]
+    if len(labelled):
+        read(labelled)
+        blocks.insert(0, blocks.pop())
     return blocks
+
+
+def _taken(values: NDArray[Any], rows: IntArray) -> NDArray[Any]:
+    """Some rows of an array, ascending: a view of it where they follow each other."""
+    is_run = len(rows) and rows[-1] - rows[0] == len(rows) - 1
+    return np.asarray(values[rows[0] : rows[-1] + 1] if is_run else values[rows])
 
 
 @dataclass(frozen=True)
@@ -305,3 +320,17 @@ def steepness(block: Block) -> FloatArray:
     if is_euclidean(block.norm):
         return np.asarray(np.sqrt(np.maximum(low - tau, 0.0) * (low + tau)) * (1 - 8 * UNIT_ROUNDOFF))
     return np.asarray((low - 2 * tau) * np.where(low > 2 * tau, 1 - 4 * UNIT_ROUNDOFF, 1.0))
+
+
+def eased(block: Block, is_blind: bool) -> Block:
+    """The same rows under wider terms: a little slack more; where floats see nothing, tolerance, too."""
+    terms = block.terms
+    if not block.is_measured or block.is_loose or terms is None or terms.slack is None:
+        return block
+    if 0 < terms.slack < EASED_SLACK:
+        return replace(block, terms=replace(terms, slack=EASED_SLACK))
+    far = block.lengths[1] + np.asarray(block.norm(block.points))
+    width = EASED_TOLERANCE * float(np.median(far))
+    if is_blind and float(block.tolerance.max()) < width:
+        return replace(block, terms=replace(terms, tolerance=width))
+    return block

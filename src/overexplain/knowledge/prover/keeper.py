@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
+from functools import cached_property
 from typing import final
 
 import numpy as np
@@ -33,6 +34,7 @@ from overexplain.knowledge.witnesses import find_offset
 from overexplain.log.extremes import BEYOND_FLOAT64
 
 Model = tuple[list[Fraction], Fraction]
+Ends = dict[int, tuple[FloatArray, FloatArray]]
 INSIDE = 1 - 1e-9
 """An optimum has to lie within this share of the tolerance."""
 NOTHING = 1e-13
@@ -50,8 +52,8 @@ class Keeper:
         p = blocks[0].points.shape[1]
         self._p, self._off = p, 1.02 * (p + 16) * UNIT_ROUNDOFF
         self._shapes = [exponent_and_weights(b.norm, p) if b.is_measured else None for b in blocks]
-        self._signs = self._known_signs()
-        self.is_quick = all(map(_has_formula, blocks, self._shapes))
+        self._has_formula = list(map(_has_formula, blocks, self._shapes))
+        self.is_quick = all(self._has_formula)
 
     def snap(self, models: FloatArray) -> FloatArray:
         """Models of the unknowns that are left as (a, b): ties exact, and no free entry of a beyond the length that ties fix."""
@@ -65,7 +67,8 @@ class Keeper:
         a[(self._signs * a < 0) & (np.abs(a) <= NOTHING * np.abs(a).max(axis=1, keepdims=True))] = 0.0
         return found
 
-    def _known_signs(self) -> FloatArray:
+    @cached_property
+    def _signs(self) -> FloatArray:
         """The signs of entries of a that ℓ∞ answers moved, 0 elsewhere: on its way to an edge a model may miss 0 by a rounding."""
         found = np.zeros(self._p)
         for block, shape in zip(self.blocks, self._shapes, strict=True):
@@ -86,7 +89,7 @@ class Keeper:
         if not self.is_quick:
             return self._fitted_exactly(models, place)
         low, high = np.full(len(models), -np.inf), np.full(len(models), np.inf)
-        reaches = self._reaches(models)
+        reaches = self.reaches(models)
         for block, shape in zip(self.blocks, self._shapes, strict=True):
             for ends in self._offsets(block, shape, models[:, :-1], reaches):
                 low, high = np.maximum(low, ends[0].max(axis=1)), np.minimum(high, ends[1].min(axis=1))
@@ -115,19 +118,24 @@ class Keeper:
                 fitted[i, -1] = float(found[0]) if place is None else ends[0] + place * (ends[1] - ends[0])
         return fitted
 
-    def _reaches(self, models: FloatArray) -> dict[int, FloatArray]:
+    def reaches(self, models: FloatArray) -> dict[int, FloatArray]:
         """How far behind each model's plane robust answers lie, by the number of their ball's length: (models, 1).
 
         A secret reach is one that fits the rows that have it, if there is any.
         """
-        found: dict[int, FloatArray] = {}
-        for number in {block.ball for block in self.blocks if block.is_robust}:
-            own = [pair for pair in zip(self.blocks, self._shapes, strict=True) if pair[0].ball == number]
-            reach, a = own[0][0].reach, models[:, :-1]
-            if not isinstance(reach, Secret):
-                found[number] = np.asarray(reach.dual(a))[:, None]
-                continue
-            low, high = np.zeros((len(models), 1)), np.full((len(models), 1), np.inf)
+        found = middles(self.secret_ends(models))
+        for block in self.blocks:
+            if block.is_robust and not isinstance(block.reach, Secret):
+                found[block.ball] = np.asarray(block.reach.dual(models[:, :-1]))[:, None]
+        return found
+
+    def secret_ends(self, models: FloatArray) -> Ends:
+        """Between which ends secret reaches lie that fit the rows that have them, by the number of their length: (models, 1)."""
+        found: Ends = {}
+        for number in {block.ball for block in self.blocks if block.is_robust and isinstance(block.reach, Secret)}:
+            every = zip(self.blocks, self._shapes, self._has_formula, strict=True)
+            own = [(block, shape) for block, shape, has_formula in every if has_formula and block.ball == number]
+            low, high, a = np.zeros((len(models), 1)), np.full((len(models), 1), np.inf), models[:, :-1]
             for block, shape in own:
                 assert shape is not None
                 assert block.answers is not None
@@ -140,7 +148,7 @@ class Keeper:
                     high = np.minimum(high, (ends[1] * t - margin).min(axis=1, keepdims=True))
                 else:
                     high = np.minimum(high, (beyond + block.tolerance * t).min(axis=1, keepdims=True))
-            found[number] = np.maximum(np.where(np.isfinite(high), (low + high) / 2, low), 0.0)
+            found[number] = low, high
         return found
 
     def _offsets(
@@ -221,48 +229,52 @@ class Keeper:
             return np.array(some, dtype=bool)
         with np.errstate(all="ignore"):
             ok: BoolArray = np.asarray(np.isfinite(models).all(axis=1) & models[:, :-1].any(axis=1))
-            reaches = self._reaches(models)
-            for block, shape in zip(self.blocks, self._shapes, strict=True):
+            reaches = self.reaches(models)
+            for k in range(len(self.blocks)):
                 if ok.any():
-                    reach = block.radius * reaches[block.ball][ok] if block.is_robust else 0.0
-                    ok[ok] = self._kept_block(block, shape, models[ok], reach)
+                    own = {number: reach[ok] for number, reach in reaches.items()}
+                    ok[ok] = (self.rooms(k, models[ok], own) >= 0).all(axis=1)
         return ok
 
-    def _kept_block(
-        self, block: Block, shape: tuple[float, FloatArray] | None, models: FloatArray, reach: FloatArray | float
-    ) -> BoolArray:
+    def rooms(self, k: int, models: FloatArray, reaches: Mapping[int, FloatArray]) -> FloatArray:
+        """How much room the rows of the k-th block leave each model, at most, in its own units: (models, rows). A model that has
+        0 or more of all of them keeps them for certain. NaN: floats have no formula."""
+        block, shape = self.blocks[k], self._shapes[k]
+        if not self._has_formula[k]:
+            return np.full((len(models), len(block.rows)), np.nan)
         a, b, y = models[:, :-1], models[:, -1:], block.sides.astype(np.float64)
         own = y * (a @ block.points.T - b)
         e = self._off * (np.abs(a) @ np.abs(block.points).T + np.abs(b))
-        kept = (own > e).all(axis=1)
-        if block.answers is None or not kept.any():
-            return np.asarray(kept)
+        label = _strictly(own - e)
+        if block.answers is None or (own < -e).any(axis=1).all():
+            return label
         across = -y * (a @ block.answers.T - b)
         e2 = self._off * (np.abs(a) @ np.abs(block.answers).T + np.abs(b))
         if not block.is_measured:
-            return np.asarray(kept & (across > e2).all(axis=1))
+            return np.minimum(label, _strictly(across - e2))
         assert shape is not None
         q, d = shape
-        size = (np.abs(a) / d).max(axis=1) if q == 1.0 else np.asarray(block.norm.dual(a))
-        t = size[:, None]
+        size = (np.abs(a) / d).max(axis=1) if q == 1.0 else block.norm.dual(a)
+        t = np.asarray(size)[:, None]
+        reach = block.radius * reaches[block.ball] if block.is_robust else 0.0
         # A length of the ball is rounded; a secret reach is the one that is tried.
         e = e + _reach_error(block, self._p) * reach
         if block.is_robust and not block.is_tight:
             room = across - reach + block.tolerance * INSIDE * t
-            return np.asarray(kept & (room > e + e2 + self._off * (reach + block.tolerance * t)).all(axis=1))
+            return np.minimum(label, _strictly(room - (e + e2 + self._off * (reach + block.tolerance * t))))
         own = own + reach
         delta, far_off = own / t, (e / t + self._off * np.abs(own) / t) * 1.01
         tau = block.tolerance * (INSIDE if block.is_rounding else 1.0)
         if block.slack:
-            return np.asarray(kept & self._has_slack(block, own, across, e, e2, delta, far_off).all(axis=1))
+            return np.minimum(label, t * self._slack_room(block, own, across, e, e2, delta, far_off))
         far = self._far(block, q, d, a, t, y, delta)
         off = far_off + 4 * self._off * (block.lengths[1] + np.abs(delta))
-        return np.asarray(kept & (far + off <= tau * INSIDE * INSIDE).all(axis=1))
+        return np.asarray(np.minimum(label, t * (tau * INSIDE * INSIDE - (far + off))))
 
-    def _has_slack(
+    def _slack_room(
         self, block: Block, own: FloatArray, across: FloatArray, e: FloatArray, e2: FloatArray, delta: FloatArray,
         far_off: FloatArray,
-    ) -> BoolArray:  # fmt: skip
+    ) -> FloatArray:  # fmt: skip
         """A point x + (1 + s)·w, |s|·‖w‖ ≤ τ, is across and not too far; or x itself is near enough to its own optimum."""
         assert block.slack is not None
         low, high, tau = *block.lengths, block.tolerance * INSIDE
@@ -273,8 +285,8 @@ class Keeper:
             lacking > 0, lacking / np.maximum(along - e - e2, 1e-300), lacking / (np.abs(along) + e + e2 + 1e-300)
         )
         needed = np.where((lacking > 0) & (along <= e + e2), np.inf, np.maximum(needed, -tau / np.maximum(low, 1e-300)))
-        inside = needed + 1e-12 * np.abs(needed) <= most - 1e-12 * np.abs(most)
-        return np.asarray(inside | (high + delta + far_off <= tau))
+        inside = (most - 1e-12 * np.abs(most)) - (needed + 1e-12 * np.abs(needed))
+        return np.asarray(np.fmax(inside * long, tau - (high + delta + far_off)))
 
     def _far(
         self, block: Block, q: float, d: FloatArray, a: FloatArray, t: FloatArray, y: FloatArray, delta: FloatArray
@@ -334,6 +346,16 @@ class Keeper:
         except CertificateInvalid:
             return False
         return True
+
+
+def middles(ends: Ends) -> dict[int, FloatArray]:
+    """A reach between its ends; as long as it has to be if nothing bounds it."""
+    return {k: np.maximum(np.where(np.isfinite(high), (low + high) / 2, low), 0.0) for k, (low, high) in ends.items()}
+
+
+def _strictly(room: FloatArray) -> FloatArray:
+    """The room of what has to be above 0."""
+    return np.asarray(np.where(room > 0, room, np.minimum(room, -np.finfo(float).tiny)))
 
 
 def _has_formula(block: Block, shape: tuple[float, FloatArray] | None) -> bool:

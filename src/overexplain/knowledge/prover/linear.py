@@ -28,6 +28,7 @@ from overexplain.geometry.arrays import BoolArray, FloatArray, IntArray
 from overexplain.knowledge.prover.ball import Ball
 from overexplain.knowledge.prover.batch import COMPILED, HELD, PIECE, UNKNOWN, Batch, Found
 from overexplain.knowledge.prover.cone import NoInterior, RoundCone, gamma
+from overexplain.knowledge.prover.models import clearest
 from overexplain.knowledge.prover.points import Points
 from overexplain.knowledge.prover.rationals import combine_floats, combine_whole, in_whole_numbers, interior
 from overexplain.knowledge.prover.reduction import (
@@ -218,6 +219,17 @@ class LinearProver:
     def centre(self) -> Model:
         """A model that keeps every fact."""
         return self.model(self.exact_centre)
+
+    def opponents(self, X: FloatArray, most: int) -> list[Model]:
+        """Models that keep the facts but for rounding, no more than so many: those that say most clearly where points are."""
+        if self.cone is None or self.batch is None:
+            return []
+        way, reach = self.unseen
+        beside = self.cone.centre + np.vstack([way.T * reach[:, None], -way.T * reach[:, None]])
+        models = np.vstack([beside, self.cone.models(self.batch.models)])
+        models = models[np.isfinite(models).all(axis=1)]
+        queries = self.reduction.inner(self.coding.queries(X)[0])
+        return [self.model([Fraction(v) for v in models[k].tolist()]) for k in clearest(queries, models, most)]
 
     # Many points.
 

@@ -19,11 +19,12 @@ from overexplain.geometry.hyperplane import NO, YES
 from overexplain.knowledge.checker import Answer, Term
 from overexplain.knowledge.enclosures import Evidence
 from overexplain.knowledge.facts import LEVELS, Robust
-from overexplain.knowledge.prover.blocks import Block
+from overexplain.knowledge.prover.blocks import Block, eased
 from overexplain.knowledge.prover.cone import NoInterior
+from overexplain.knowledge.prover.facts import Ties
 from overexplain.knowledge.prover.last_resorts import LastResorts, Settlement, find_first
 from overexplain.knowledge.prover.linear import OPEN, LinearProver
-from overexplain.knowledge.prover.models import MIXED, Models, mixed
+from overexplain.knowledge.prover.models import MIXED, Models, clearest, mixed
 from overexplain.knowledge.prover.near_enough import NearEnough
 from overexplain.knowledge.prover.one_point import Evidence as Settling
 from overexplain.knowledge.prover.one_point import decide, settle
@@ -37,8 +38,6 @@ from overexplain.log.extremes import BEYOND_FLOAT64
 
 __all__ = ["Contradiction", "LogProver"]
 
-EASED_SLACK, EASED_TOLERANCE = 1e-6, 1e-8
-"""Terms that are sharper than this (a tolerance as a share of its step) may leave less room than floats can see."""
 LARGEST = 1e300
 """Entries of points beyond which nothing is claimed."""
 FEW = 64
@@ -218,6 +217,20 @@ class LogProver:
             return np.zeros((0, linear.rows.shape[1]))
         models = np.vstack([linear.cone.centre[None, :], linear.cone.models(linear.batch.models)])
         return linear.coding.models(linear.reduction.outer(models))
+
+    @property
+    def ties(self) -> Ties:
+        """What makes models in floats exact ones."""
+        return Ties(self._blocks[0].points.shape[1], (), 0) if self._measured is None else self._measured.ties
+
+    @np.errstate(all="ignore")
+    def opponents(self, X: FloatArray, most: int) -> list[Model]:
+        """Models of the rows, no more than so many: those that say most clearly that points are on one side or on the other."""
+        if self._measured is not None:
+            known = self._measured.known
+            queries = np.hstack([X, -np.ones((len(X), 1))])
+            return [self._measured.keeper.exactly(known[k]) for k in clearest(queries, known, most)]
+        return self.linear.opponents(X, most)
 
     # Points. One caller at a time: the search learns.
 
@@ -468,17 +481,3 @@ class LogProver:
 def _says_more(block: Block) -> bool:
     """True if some of what the rows say has no length in it: labels, and where answers without tolerance lie."""
     return not block.is_measured or block.has_bare_sides or not block.tolerance.any()
-
-
-def eased(block: Block, is_blind: bool) -> Block:
-    """The same rows under wider terms: a little slack more; where floats see nothing, tolerance, too."""
-    terms = block.terms
-    if not block.is_measured or block.is_loose or terms is None or terms.slack is None:
-        return block
-    if 0 < terms.slack < EASED_SLACK:
-        return replace(block, terms=replace(terms, slack=EASED_SLACK))
-    far = block.lengths[1] + np.asarray(block.norm(block.points))
-    width = EASED_TOLERANCE * float(np.median(far))
-    if is_blind and float(block.tolerance.max()) < width:
-        return replace(block, terms=replace(terms, tolerance=width))
-    return block

@@ -88,3 +88,12 @@ def mixed(model: Model, centre: Model, share: Fraction) -> Model:
     size, own = (max((abs(v) for v in (*m[0], m[1])), default=Fraction(1)) or Fraction(1) for m in (centre, model))
     normal = [(1 - share) * a / own + share * b / size for a, b in zip(model[0], centre[0], strict=True)]
     return normal, (1 - share) * model[1] / own + share * centre[1] / size
+
+
+def clearest(queries: FloatArray, models: FloatArray, most: int) -> list[int]:
+    """The models that are farthest from 0 for some queries, either way: those that are so for most of them first."""
+    if not len(models):
+        return []
+    said = queries @ models.T / np.maximum(np.abs(queries) @ np.abs(models).T, 1e-300)
+    which, counts = np.unique(np.concatenate([said.argmax(axis=1), said.argmin(axis=1)]), return_counts=True)
+    return [int(k) for k in which[np.argsort(-counts, kind="stable")][:most]]
