@@ -175,3 +175,83 @@ def test_what_is_added_to_a_long_log_is_all_that_is_read(
     knowledge.add(made.log.points[290:], made.log.labels[290:], made.log.explanations[290:])
     assert read == [(290, 300)]
     assert knowledge.is_consistent
+
+
+# Contradictions.
+
+PLACES = {"first": 0, "middle": 10_000, "last": 19_999}
+
+
+def spoilt(made: Made, kind: str, row: int, by: float | None) -> ox.QueryLog:
+    """The log in order with one false row: its label is the other one, or its answer is off by a share of its step."""
+    answers, labels = np.full_like(made.X, np.nan), made.Y.copy()
+    log, terms = ox.QueryLog(mechanism=TERMS[kind]), TERMS[kind]
+    if terms is not None:
+        answers = np.array(ox.ModelOracle(made.plane, terms).explain(made.X))
+    if by is None:
+        labels[row] = -labels[row]
+    else:
+        answers[row] += by * (answers[row] - made.X[row])
+    if terms is None:
+        log.add_label(made.X, labels)
+    else:
+        log.add_explanation(made.X, answers, label=labels)
+    return log
+
+
+@pytest.mark.parametrize("where", PLACES)
+@pytest.mark.parametrize("kind", ["labels", "l1", "linf", "l2"])
+def test_a_false_row_of_a_long_log_is_named(kind: str, where: str) -> None:
+    made, row = Made(0, ("labels",), 20_000, p=6), PLACES[where]
+    for by in (None,) if kind == "labels" else (None, 1e-3, 1e-6, 1e-9):
+        log = spoilt(made, kind, row, by)
+        with pytest.raises(ox.InconsistentLog) as caught:
+            ox.Knowledge(log, threads=1)
+        named = caught.value.rows
+        assert row in named, by
+        assert len(named) <= (2 if kind == "l2" or (kind != "labels" and by is None) else 8)
+        assert "at most" not in str(caught.value)
+        caught.value.proof.verify(log)
+        for left_out in named[:3]:
+            rows = [other for other in named if other != left_out]
+            rest = ox.QueryLog(mechanism=TERMS[kind])
+            if kind == "labels":
+                rest.add_label(log.points[rows], log.labels[rows])
+            else:
+                rest.add_explanation(log.points[rows], log.explanations[rows], label=log.labels[rows])
+            assert ox.Knowledge(rest, threads=1).is_consistent
+
+
+def test_no_honest_long_log_is_contradictory() -> None:
+    made = Made(1, ("l1", "l2", "linf", "labels", "rounded l2"), 15_000, p=3)
+    knowledge = ox.Knowledge(made.log, threads=1)
+    assert knowledge.is_consistent
+    assert len(read_by(knowledge).working.rows) < 2000
+    X = made.asked(50)
+    codes = knowledge.certify(X).codes
+    sure = np.abs(codes) == 1
+    assert sure.sum() > 25
+    assert (made.plane.labels(X[sure]) == codes[sure]).all()
+
+
+def test_an_addition_that_contradicts_a_long_log_changes_nothing(first: Callable[[int, int], None]) -> None:
+    first(20, 6)
+    made = Made(0, ("l2",), 200)
+    knowledge, x = ox.Knowledge(made.log, threads=1), made.X[:1]
+    with pytest.raises(ox.InconsistentLog) as caught:
+        knowledge.add(x, -made.plane.labels(x))
+    assert 200 in caught.value.rows
+    assert len(knowledge.log) == 200
+    assert knowledge.certify(x).codes.tolist() == made.plane.labels(x).tolist()
+    knowledge.add(x, made.plane.labels(x))
+    assert len(knowledge.log) == 201
+
+
+def test_rows_that_are_not_shown_to_be_needed_are_at_most_those(monkeypatch: pytest.MonkeyPatch) -> None:
+    log = ox.QueryLog()
+    log.add_label([[0.0], [1.0], [2.0]], [1, -1, 1])
+    with pytest.raises(ox.InconsistentLog, match="log: rows 0, 1, 2 contradict"):
+        ox.Knowledge(log)
+    monkeypatch.setattr("overexplain.knowledge.prover.contradictions._is_consistent", lambda *_: False)
+    with pytest.raises(ox.InconsistentLog, match="log: at most these rows 0, 1, 2 contradict"):
+        ox.Knowledge(log)

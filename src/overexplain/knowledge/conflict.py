@@ -15,8 +15,10 @@ from overexplain.knowledge.sides import Sides
 from overexplain.log.querylog import QueryLog
 
 
-def raise_conflict(log: QueryLog, found: Sequence[Term] | Branched, sides: Sides, tolerance: float | None) -> NoReturn:
-    """Raise InconsistentLog with a proof by these terms or cases, of whose rows none could be left out."""
+def raise_conflict(
+    log: QueryLog, found: Sequence[Term] | Branched, is_least: bool, sides: Sides, tolerance: float | None
+) -> NoReturn:
+    """Raise InconsistentLog with a proof by these terms or cases; `is_least`: none of their rows could be left out."""
     used = {lemma.row for lemma in sides.lemmas}
     lemmas = sides.lemmas if used & set(named(found)) else ()
     terms, branches = ((), found) if isinstance(found, Branched) else (found, None)
@@ -27,7 +29,8 @@ def raise_conflict(log: QueryLog, found: Sequence[Term] | Branched, sides: Sides
     proof = with_lengths(answers_of(log, proof.tolerance), proof)
     proof.verify(log, proof.tolerance)
     raise InconsistentLog(
-        f"no linear model fits the log: rows {', '.join(map(str, rows))} contradict each other ({proof}). "
+        f"no linear model fits the log: {'' if is_least else 'at most these '}rows {', '.join(map(str, rows))} "
+        f"contradict each other ({proof}). "
         "If the answers are rounded, declare it: Mechanism(..., tolerance=...)",
         rows=tuple(rows),
         proof=proof,

@@ -76,7 +76,7 @@ class Working:
             with suppress(*BEYOND_FLOAT64):
                 found = contradiction_of(blocks, answers, Finder(), swapped=assumed is not None)
             if found is not None:
-                raise_conflict(self._log, found, self.sides, self._tolerance)
+                raise_conflict(self._log, *found, self.sides, self._tolerance)
         if prover is None:  # nothing that could be proved or shown: models of no rows are held to all of them
             return LogProver([no_rows(blocks[0].points.shape[1])], answers, Finder(), assumed=assumed).with_cases(())
         if self.unsided:

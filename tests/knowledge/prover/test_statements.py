@@ -147,11 +147,12 @@ def test_contradictions_with_lengths_name_rows_none_of_which_can_be_spared() -> 
         raised.value.proof.verify(log)
         blocks = blocks_of(log, log.labels, None)
         assert blocks
-        terms = contradiction_of(blocks, answers_of(log), Finder())
-        if terms is None:
+        proof = contradiction_of(blocks, answers_of(log), Finder())
+        if proof is None:
             continue
         found += 1
-        rows = named(terms)
+        rows, is_least = named(proof[0]), proof[1]
+        assert is_least
         for row in rows:
             fewer = ox.QueryLog()
             for k in rows:

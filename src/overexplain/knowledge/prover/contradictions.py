@@ -19,6 +19,8 @@ from overexplain.knowledge.prover.cone import NoInterior
 from overexplain.knowledge.prover.exact_rows import ExactRows
 from overexplain.knowledge.prover.facts import Ties
 from overexplain.knowledge.prover.linear import LinearProver
+from overexplain.knowledge.prover.log_prover import LogProver
+from overexplain.knowledge.prover.pairs import contradicting_pairs
 from overexplain.knowledge.prover.program import contradiction
 from overexplain.knowledge.prover.prover import Prover
 from overexplain.knowledge.prover.reduction import Contradiction
@@ -30,20 +32,34 @@ from overexplain.log.extremes import BEYOND_FLOAT64
 
 def contradiction_of(
     blocks: Sequence[Block], answers: Mapping[int, Answer], evidence: Evidence, *, swapped: bool = False
-) -> list[Term] | Branched | None:
-    """What proves that the rows contradict each other, none of which could be left out; None if nothing is found."""
-    found = any_contradiction(blocks, answers, evidence, swapped=swapped)
+) -> tuple[list[Term] | Branched, bool] | None:
+    """What proves that the rows contradict each other, and whether none could be left out: a model is known of the others, for each
+    of them. None if nothing is found."""
+    found, is_least = any_contradiction(blocks, answers, evidence, swapped=swapped), True
     if found is None:
         return None
     for row in named(found):
         fewer = [other for other in named(found) if other != row]
-        less = any_contradiction(_some(blocks, fewer), answers, evidence, swapped=swapped) if fewer else None
-        if less is not None and row not in named(less):
+        if not fewer or len(fewer) == len(named(found)):  # left out together with another one
+            continue
+        less = any_contradiction(_some(blocks, fewer), answers, evidence, swapped=swapped)
+        if less is not None:
             found = less
+        else:
+            is_least &= _is_consistent(_some(blocks, fewer), answers, evidence)
     if isinstance(found, Branched):
-        return found
+        return found, is_least
     short = _at_most_one(found)  # lengths are known to so many digits: what holds by a hair may not hold any more
-    return short if _is_proof(short, answers, evidence) else found
+    return (short if _is_proof(short, answers, evidence) else found), is_least
+
+
+def _is_consistent(blocks: Sequence[Block], answers: Mapping[int, Answer], evidence: Evidence) -> bool:
+    """True if a model of the rows is known."""
+    own = {row: answers[row] for block in blocks for row in block.rows.tolist()}
+    try:
+        return LogProver(_numbered(blocks), own, evidence).is_consistent
+    except (Contradiction, np.linalg.LinAlgError, *BEYOND_FLOAT64):
+        return False
 
 
 @np.errstate(all="ignore")
@@ -81,6 +97,7 @@ def _some(blocks: Sequence[Block], rows: Sequence[int]) -> list[Block]:
 def _candidates(
     blocks: Sequence[Block], answers: Mapping[int, Answer], evidence: Evidence, swapped: bool, is_branched: bool
 ) -> Iterator[list[Term] | Branched]:
+    yield from contradicting_pairs(blocks, answers)
     constants = all(block.is_confined for block in blocks)
     said = read_statements(blocks, answers, swapped=swapped, constants=constants)
     try:

@@ -449,7 +449,8 @@ class LogProver:
 
     def _certain(self, prover: Prover, x: FloatArray, code: int) -> Iterator[Settlement]:
         for step in prover.smooth_steps:
-            terms = by_one_step(prover, self.answers, step, x, code)
+            radius = next((b.radius for b in prover.blocks if b.is_robust and step.row in b.rows), None)
+            terms = by_one_step(self.answers, step, x, code, radius)
             if terms is not None:
                 yield Settlement(code, tuple(terms))
         used = self._weaker or prover

@@ -104,11 +104,12 @@ def roughly(weight: Fraction) -> float:
 
 
 def by_one_step(
-    prover: Prover, answers: Mapping[int, Answer], step: Steepest, x: FloatArray, sign: int
+    answers: Mapping[int, Answer], step: Steepest, x: FloatArray, sign: int, radius: float | None = None
 ) -> list[Term] | None:
     """A plane, its step and a Hölder term: all it takes under a smooth distance.
 
-    A robust step was moved to where its ball touches the plane: it goes back to the answer, along the step itself.
+    A robust step (that has a `radius`) was moved to where its ball touches the plane: it goes back to the answer, along the step
+    itself.
     """
     # Squares of what is far off would overflow, and κ grows as its distance does.
     power = max(int(np.frexp(np.abs(x).max())[1]) - FAR, 0)
@@ -117,7 +118,6 @@ def by_one_step(
     if found != sign:
         return None
     weight, way = Fraction(kappa) * 2**power, sign
-    radius = next((b.radius for b in prover.blocks if b.is_robust and step.row in b.rows), None)
     if radius is not None:
         weight, way = max(ZERO, weight + step.side * sign * Fraction(radius / step.length)), -step.side * sign
     answer = answers[step.row].explanation
