@@ -37,6 +37,8 @@ LONG = 10_000
 """Logs that are no longer than this are read as a whole."""
 FIRST, EACH = 512, 8
 """Rows that are read at first, and so many of each kind; the part that is read doubles."""
+AFFORDED = 10
+"""How many times more rows are read if fewer show no model."""
 ROUNDS = 64
 """How often rows may join while a log is read."""
 DIRECTIONS = 2
@@ -131,12 +133,14 @@ class Reader:
         """All rows of a log, by the lengths of the working ones."""
         return AllRows(log, answers, self._tolerance, Finder(), self.working.numbers)
 
-    def _join(self, rows: Sequence[IntArray]) -> bool:
+    def _join(self, rows: Sequence[IntArray], *, is_doubted: bool = True) -> bool:
         """True if some of the rows are new: they are working ones now."""
         every = np.unique(np.concatenate([self.working.rows, *rows]))
         if len(every) == len(self.working.rows):
             return False
-        self.working = Working(self._log, every, self._answers, self._tolerance, self._robust, self.working)
+        self.working = Working(
+            self._log, every, self._answers, self._tolerance, self._robust, self.working, is_doubted=is_doubted
+        )
         vars(self).pop("_rows", None)
         return True
 
@@ -149,13 +153,17 @@ class Reader:
                 broken = self._rows.held([model], low, high)[0].broken[:most]
                 if not len(broken):
                     low, high = high, min(2 * high, self._count)
-            if model is not None and not len(broken):
-                self.pool = (model,)
+            if self.is_whole or (model is not None and not len(broken)):
+                self.pool = () if model is None else (model,)
                 return
-            more = np.arange(min(2 * len(self.working.rows), LONG, self._count))
-            if not self._join([broken]) and not self._join([more]):  # where they show no model, more rows may
+            is_new = self._join([broken])
+            if not is_new and not self._join([self._more()], is_doubted=False):
                 return
             low = 0
+
+    def _more(self) -> IntArray:
+        """Rows that may show a model where the working ones do not."""
+        return np.arange(min(2 * len(self.working.rows), AFFORDED * LONG, self._count))
 
     # Points.
 

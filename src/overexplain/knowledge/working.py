@@ -10,7 +10,7 @@ from typing import final
 
 import numpy as np
 
-from overexplain.geometry.arrays import IntArray
+from overexplain.geometry.arrays import FloatArray, IntArray
 from overexplain.geometry.norm import Norm
 from overexplain.knowledge.cases import cases_of
 from overexplain.knowledge.checker import Answer
@@ -30,7 +30,8 @@ from overexplain.log.querylog import QueryLog
 class Working:
     """Rows of a log, ascending, and what they say; raises InconsistentLog if no model fits them.
 
-    `earlier` is what fewer rows said; `prover` their prover, if the others add nothing to it.
+    `earlier` is what fewer rows said; `prover` their prover, if the others add nothing to it. `is_doubted`: a contradiction is
+    looked for if no model is found.
     """
 
     def __init__(
@@ -42,8 +43,11 @@ class Working:
         robust: Robust,
         earlier: Working | None = None,
         prover: LogProver | None = None,
+        *,
+        is_doubted: bool = True,
     ) -> None:
         self._log, self.rows, self._answers, self._tolerance, self._robust = log, rows, answers, tolerance, robust
+        self._is_doubted = is_doubted
         before = None if earlier is None else earlier.sides
         self.sides: Sides = find_sides(log, rows, answers, tolerance, Finder(), before)
         self.numbers: dict[Norm | Secret, int] = {}
@@ -54,24 +58,25 @@ class Working:
         """Rows whose explanation could be used if their side were known."""
         self.is_robust = any(block.is_robust for block in blocks)
         self.has_facts = bool(blocks or self.unsided)
-        self.prover = self._make_prover(blocks or [no_rows(log.points.shape[1])]) if prover is None else prover
+        self.prover: LogProver = prover or self._make_prover(
+            blocks or [no_rows(log.points.shape[1])], None if earlier is None else earlier.prover.known
+        )
         self.ties = self.prover.ties
 
     @property
     def centre(self) -> Shown | None:
         """A model that fits the rows, if one is known."""
-        found = self.prover.centre
-        for model in self.prover.opponents(self._log.points[self.rows[:1]], 1) if found is None else ():
-            found = model  # points may have taught it one
+        found = self.prover.first
         return None if found is None else Shown.of(found, self.ties)
 
-    def _make_prover(self, blocks: Sequence[Block]) -> LogProver:
+    def _make_prover(self, blocks: Sequence[Block], hint: FloatArray | None) -> LogProver:
+        """The prover of the rows; `hint`: models that may fit them."""
         answers = Labelled(self._answers, self.sides.filled, self.rows)
         assumed = self.sides.assumed[0][0] if self.sides.assumed else None
         prover = None
         with suppress(Contradiction, np.linalg.LinAlgError, *BEYOND_FLOAT64):
-            prover = LogProver(blocks, answers, Finder(), assumed=assumed, level=self._robust)
-        if prover is None or not prover.is_consistent:
+            prover = LogProver(blocks, answers, Finder(), hint, assumed=assumed, level=self._robust)
+        if prover is None or (self._is_doubted and not prover.is_consistent):
             found = None
             with suppress(*BEYOND_FLOAT64):
                 found = contradiction_of(blocks, answers, Finder(), swapped=assumed is not None)

@@ -220,8 +220,10 @@ def blocks_of(
     blocks: list[Block] = []
 
     def read(own: IntArray, terms: Mechanism | None = None, *said: Any, **options: Any) -> None:
-        used[np.searchsorted(every, own)] = True
-        explanations = None if terms is None else _taken(log.explanations, own)
+        explanations = None
+        if terms is not None:
+            used[np.searchsorted(every, own)] = True
+            explanations = _taken(log.explanations, own)
         side = np.asarray(_taken(sides, own), dtype=np.int64)
         blocks.append(Block(own, _taken(log.points, own), side, terms, explanations, *said, **options))
 

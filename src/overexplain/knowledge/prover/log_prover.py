@@ -128,13 +128,19 @@ class LogProver:
         """A model that fits the log, if one is known."""
         if self._is_told:
             return self.linear.centre
-        found: list[Model] = []
-        if self._measured is not None:
-            found += [self._measured.keeper.exactly(model) for model in self._measured.known[:4]]
+        prover = self._measured
+        found = [] if prover is None else [prover.keeper.exactly(model) for model in prover.known[:4]]
         for linear in self._linears:
             found += [linear.centre, *self._near_enough.beside(linear.centre)]
         found += [case.centre for case in self._cases or () if case.centre is not None]
         return next((model for model in found if any(model[0]) and self._pool.admits(model)), None)
+
+    @property
+    def first(self) -> Model | None:
+        """The first model that was found, which the Keeper admitted: rationals are not asked about it once more."""
+        if self._cases is None and self._measured is not None and len(self._measured.known):
+            return self._measured.keeper.exactly(self._measured.known[0])
+        return self.centre
 
     @property
     def _linears(self) -> list[LinearProver]:
