@@ -234,7 +234,8 @@ class Reader:
     def _opponents(self, X: FloatArray) -> list[Shown]:
         """Models of the working rows that say most clearly on which sides points may be."""
         said = {tuple(model.floats.tolist()) for model in self.pool}
-        models = [Shown.of(model, self.working.ties) for model in self.working.prover.opponents(X, ASKED)]
+        found = [model for model in self.working.prover.opponents(X, ASKED) if any(model[0])]
+        models = [Shown.of(model, self.working.ties) for model in found]
         return [model for model in models if tuple(model.floats.tolist()) not in said]
 
     def _exact_opponents(self, X: FloatArray, deadline: float | None) -> list[Shown]:

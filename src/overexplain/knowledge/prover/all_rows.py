@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property
 from typing import final
 
@@ -31,16 +32,22 @@ MOST = 64
 
 @dataclass(frozen=True, eq=False)
 class Shown:
-    """A model (a, b), and the same in floats, rounded once; `ties` are those it keeps."""
+    """A model (a, b), and the same in floats, rounded once; `ties` are those it keeps, if facts have lengths in them."""
 
     floats: FloatArray
     exact: Model
-    ties: Ties
+    ties: Ties | None
 
     @staticmethod
-    def of(model: Model, ties: Ties) -> Shown:
-        size = max(abs(v) for v in (*model[0], model[1]))
-        return Shown(np.array([float(v / size) for v in (*model[0], model[1])]), model, ties)
+    def of(model: Model, ties: Ties | None) -> Shown:
+        """A model; where lengths are in the facts the one that its floats are: which entries are longest has to be told by them."""
+        largest = max(abs(v) for v in (*model[0], model[1]))
+        size = Fraction(2) ** (largest.numerator.bit_length() - largest.denominator.bit_length())
+        floats = np.array([float(v / size) for v in (*model[0], model[1])])
+        if ties is not None:
+            exact = ties.exactly(floats)
+            model = exact[:-1], exact[-1]
+        return Shown(floats, model, ties)
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,9 +78,9 @@ class AllRows:
     def held(self, models: Sequence[Shown], start: int, stop: int) -> list[Held]:
         """Each model held against the rows from `start` to `stop`."""
         groups: dict[int, list[int]] = {}
+        start = 0 if self._has_secrets else start  # one reach for all rows
         for k, model in enumerate(models):  # rows without a label are on the side that a model gives them
-            tied = id(model.ties) if (model.ties.number >= 0).any() else -1
-            groups.setdefault(k if self._is_unlabelled else tied, []).append(k)
+            groups.setdefault(k if self._is_unlabelled else id(model.ties), []).append(k)
         found: dict[int, Held] = {}
         for which in groups.values():
             found |= zip(which, self._held([models[k] for k in which], start, stop), strict=True)
@@ -106,8 +113,10 @@ class AllRows:
             for model, rows, depth, share in zip(models, broken, depths, shares, strict=True)
         ]
 
-    def _rooms(self, models: FloatArray, ties: Ties, start: int, stop: int) -> Iterator[tuple[Block, FloatArray]]:
-        labels, secret = self._labels(models), Secrets()
+    def _rooms(
+        self, models: FloatArray, ties: Ties | None, start: int, stop: int
+    ) -> Iterator[tuple[Block, FloatArray]]:
+        labels, secret, ties = self._labels(models), Secrets(), ties or Ties(models.shape[1] - 1, (), 0)
         if self._has_secrets:
             for keeper in self._keepers(labels, ties, start=0, stop=len(self._log)):
                 secret.narrow(keeper.secret_ends(models))
@@ -146,7 +155,7 @@ class AllRows:
         for some in () if len(found) else untold:
             if not self._keeps(model, some.tolist()):
                 broken = (row for row in some.tolist() if not self._keeps(model, [row]))
-                return np.array([next(broken)])
+                return np.array([next(broken, int(some[0]))])
         return found[:MOST]
 
     def _keeps(self, model: Shown, rows: Sequence[int]) -> bool:

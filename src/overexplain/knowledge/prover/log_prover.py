@@ -225,9 +225,9 @@ class LogProver:
         return linear.coding.models(linear.reduction.outer(models))
 
     @property
-    def ties(self) -> Ties:
-        """What makes models in floats exact ones."""
-        return Ties(self._blocks[0].points.shape[1], (), 0) if self._measured is None else self._measured.ties
+    def ties(self) -> Ties | None:
+        """What makes models in floats exact ones, if there are lengths."""
+        return None if self._measured is None else self._measured.ties
 
     @np.errstate(all="ignore")
     def opponents(self, X: FloatArray, most: int) -> list[Model]:
