@@ -37,6 +37,8 @@ LONG = 10_000
 """Logs that are no longer than this are read as a whole."""
 FIRST, EACH = 512, 8
 """Rows that are read at first, and so many of each kind; the part that is read doubles."""
+UNSIDED = 32
+"""Explanations without a label among them: a proof of each one's side is looked for."""
 AFFORDED = 10
 """How many times more rows are read if fewer show no model."""
 ROUNDS = 64
@@ -303,12 +305,12 @@ class Reader:
 
 
 def _first_rows(log: QueryLog) -> IntArray:
-    """The first rows, and some of each kind."""
+    """The first rows, few of them without a label, and some of each kind."""
+    free = (log.labels == 0) & (log.status == Status.ASKED)
     kinds = [log.mechanism_ids == number for number in range(len(log.mechanisms))]
     kinds += [log.labels == label for label in (1, -1)]
-    return np.unique(
-        np.concatenate([np.arange(min(FIRST, len(log))), *(np.flatnonzero(kind)[:EACH] for kind in kinds)])
-    )
+    some = [np.flatnonzero(~free)[:FIRST], np.flatnonzero(free)[:UNSIDED]]
+    return np.unique(np.concatenate([*some, *(np.flatnonzero(kind)[:EACH] for kind in kinds)]))
 
 
 def _keys(points: FloatArray) -> NDArray[np.uint64]:
