@@ -136,7 +136,7 @@ def test_rows_without_labels(kind: str, labelled: float, first: Callable[[int, i
         assert ((found == expected) | (found == UNDECIDED) | (expected == UNDECIDED)).all(), seed
 
 
-@pytest.mark.parametrize("kind", ["labels", "l1", "rounded l2", "robust, two norms"])
+@pytest.mark.parametrize("kind", ["labels", "l1", "rounded l2", "robust, two norms", "secret radius"])
 def test_reading_on_is_reading_at_once(kind: str, first: Callable[[int, int], None]) -> None:
     first(20, 6)
     for seed in range(3):
