@@ -35,7 +35,7 @@ from overexplain.log.querylog import QueryLog, Status
 
 LONG = 10_000
 """Logs that are no longer than this are read as a whole."""
-FIRST, EACH = 512, 8
+FIRST, EACH = 256, 8
 """Rows that are read at first, and so many of each kind; the part that is read doubles."""
 UNSIDED = 32
 """Explanations without a label among them: a proof of each one's side is looked for."""
