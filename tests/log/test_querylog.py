@@ -428,3 +428,21 @@ def test_a_dict_is_one_point() -> None:
         QueryLog(["a", "b"]).add_label(columns, [1, 1])  # type: ignore[arg-type]
     with pytest.raises(DimensionMismatch, match="one point"):
         QueryLog(["a", "b"]).add_explanation([[1.0, 2.0], [3.0, 4.0]], columns)  # type: ignore[arg-type]
+
+
+def test_a_copy_has_the_same_arrays_and_neither_sees_what_is_added_to_the_other() -> None:
+    log = QueryLog()
+    log.add_label([[0.0, 1.0], [2.0, 3.0]], [1, -1])
+    twin, third = copy.copy(log), copy.copy(log)
+    assert np.shares_memory(twin.points, log.points)
+    twin.add_label([4.0, 5.0], 1)
+    log.add_explanation([6.0, 7.0], [8.0, 9.0], mechanism=Mechanism("l2"))
+    third.add_label([10.0, 11.0], -1)
+    later = copy.copy(twin)
+    later.add_label([12.0, 13.0], 1)
+    twin.add_label([14.0, 15.0], -1)
+    assert [row.point[0] for row in log] == [0.0, 2.0, 6.0]
+    assert [row.point[0] for row in twin] == [0.0, 2.0, 4.0, 14.0]
+    assert [row.point[0] for row in third] == [0.0, 2.0, 10.0]
+    assert [row.point[0] for row in later] == [0.0, 2.0, 4.0, 12.0]
+    assert third.mechanisms == ()

@@ -209,7 +209,7 @@ class Knowledge:
         """
         if label is None and explanation is None:
             raise InvalidInput("add takes a label, an explanation, or both")
-        log = copy.deepcopy(self._known.log)
+        log = copy.copy(self._known.log)
         if explanation is None:
             log.add_label(x, label)
         else:

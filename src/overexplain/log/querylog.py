@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import math
 import operator
 import os
@@ -66,9 +67,18 @@ class QueryLog:
         self._dimension: int | None = None
         self._size = 0
         self._capacity = 0
+        self._taken = [0]
+        """How many rows of the buffers are in use: by this log, or by a copy that has them, too, and was the first to add one."""
         self._buffers = _empty_buffers(0)
         if self._features is not None:
             self._set_dimension(len(self._features))
+
+    def __copy__(self) -> QueryLog:
+        """The same rows in the same arrays; what is added to either of them is not in the other."""
+        twin = object.__new__(QueryLog)
+        twin.__dict__.update(self.__dict__)
+        twin._table, twin._buffers = copy.deepcopy(self._table), dict(self._buffers)
+        return twin
 
     def add_label(self, x: Points, y: ArrayLike, *, client: Any = None, time: Any = None, source: Any = None) -> int:
         """The index of the (first) row added: `x`, a point or a batch of rows, was labelled `y`.
@@ -340,8 +350,9 @@ class QueryLog:
         stop = start + (1 if points.ndim == 1 else len(points))
         if stop == start:
             return start
-        if stop > self._capacity:
+        if stop > self._capacity or self._taken[0] != start:
             self._grow(stop, points.shape[-1])
+        self._taken[0] = stop
         buffers, rows = self._buffers, slice(start, stop)
         buffers["points"][rows] = points
         buffers["labels"][rows] = labels
@@ -358,6 +369,7 @@ class QueryLog:
         """Have these columns, checked and of the same length, as they are; a row that is appended moves them first."""
         self._buffers = {name: columns[name] for name in self._buffers}
         self._size = self._capacity = len(columns["labels"])
+        self._taken = [self._size]
 
     def _grow(self, needed: int, dimension: int) -> None:
         if self._dimension is None:
@@ -367,7 +379,7 @@ class QueryLog:
         for name, buffer in self._buffers.items():
             grown[name] = np.empty((capacity, *buffer.shape[1:]), dtype=buffer.dtype)
             grown[name][: self._size] = buffer[: self._size]
-        self._buffers, self._capacity = grown, capacity
+        self._buffers, self._capacity, self._taken = grown, capacity, [self._size]
 
     def _view(self, name: str) -> NDArray[Any]:
         view = self._buffers[name][: self._size]
