@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import overexplain as ox
-from overexplain.knowledge.prover import balls, branch_and_bound, core_program, optimum, strict, upper_bounds
+from overexplain.knowledge.prover import balls, branch_and_bound, core_program, optimum, program, strict, upper_bounds
 from overexplain.knowledge.prover import prover as search
 from overexplain.knowledge.prover.optimum import Optimum
 from prover_logs import column_values
@@ -293,3 +293,12 @@ def test_answers_of_two_balls_have_models_that_are_as_long_as_both_say(kind: str
     assert len(unknown) > 5
     for i in unknown[:5]:
         verdicts.proof(int(i)).verify(log)
+
+
+def test_a_claim_whose_terms_are_all_0_is_left_to_rationals() -> None:
+    log, points, _ = made("linf/l2", "flags", 2)
+    prover = ox.Knowledge(log, threads=1)._known.prover
+    assert prover is not None
+    assert prover._measured is not None
+    nothing = program.Found(np.zeros(0, dtype=np.int64), np.zeros(0), np.zeros(prover._measured.ties.size), 0.0)
+    assert program.is_tied(prover._measured, points[0], nothing)

@@ -129,7 +129,7 @@ def is_tied(prover: Prover, x: FloatArray, found: Found | None) -> bool:
     if found is None:
         return True
     inner = Asked(x[None, :], prover.ties, np.zeros(prover.ties.size)).inner[0]
-    return found.value > -TIE * float(np.abs(inner) @ np.abs(found.model))
+    return found.value >= -TIE * float(np.abs(inner) @ np.abs(found.model))
 
 
 def contradiction(prover: Prover) -> Proof | None:
