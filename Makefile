@@ -31,6 +31,7 @@ check: $(VENV)/.checks
 	$(BIN)/python benchmarks/monitor.py --check
 	$(BIN)/python benchmarks/audit_tables.py --check
 	$(BIN)/python benchmarks/logs.py --check
+	$(BIN)/python benchmarks/long_logs.py --check
 	$(BIN)/python benchmarks/peers.py --check
 	$(BIN)/python benchmarks/multiclass.py --check
 	$(BIN)/python benchmarks/scale.py --check

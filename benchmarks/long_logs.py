@@ -1,14 +1,15 @@
 """How long it takes to read a long log for what it gives away, beside one pass over its arrays and one QR of them.
 
     python benchmarks/long_logs.py [--data lognormal,adult] [--answers labels,l1] [--features 10 21] [--rows 1000 10000]
-                                   [--limit 600] [--dry]
+                                   [--limit 600] [--dry] [--check]
 
 Answers are the library's own. A cell is read, and certifies 1,000 other points, in a process of its own that ends at the limit.
 Seconds are of one thread's processor time; what is imported and compiled before is not counted. *Arrays once* is one
 matrix-vector product with the points (and one with the explanations), *QR* that of the points. *Peak* is what reading and
 certifying add to the process. Generated points are whole-number lognormal (as amounts are) or Gaussian; real ones are those of
 certify.py (OVEREXPLAIN_DATA names the directory of the CSV files), categories one-hot, with as many rows as there are. Results go
-to benchmarks/results/long_logs.* after every cell, in the place of what was measured there before; --dry: they are only printed.
+to benchmarks/results/long_logs.* and docs/theory/long-logs.md after every cell, in the place of what was measured there before;
+--dry: they are only printed. --check: fail if a page says something else than was recorded.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from __future__ import annotations
 import argparse
 import json
 import multiprocessing
+import sys
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -27,12 +29,15 @@ import numpy as np
 from certify import listed, machine, one_thread
 from certify_data import TARGETS, available, table
 from numpy.typing import NDArray
-from quoting import described, peak, short
+from quoting import described, peak, quoted, short
 
 import overexplain as ox
 
 FloatArray = NDArray[np.float64]
 RESULTS = Path(__file__).parent / "results"
+DOCS = Path(__file__).parent.parent / "docs" / "theory" / "long-logs.md"
+LONG = 100_000
+"""Rows of generated logs from which on the page in docs has them."""
 GENERATED = ("lognormal", "gaussian")
 ANSWERS = ("labels", "l1", "linf", "l2", "robust", "rounded")
 FEATURES, ROWS = (10, 21, 50), (1_000, 10_000, 100_000, 1_000_000)
@@ -119,6 +124,7 @@ def _measure(cell: Cell, pipe: Any) -> None:
     pipe.send(found := Read(arrays, processor(lambda: np.linalg.qr(log.points, mode="r"))))
     del points
     ox.Knowledge(answered(log.points[:WARM].copy(), plane, cell.answers), threads=1).certify(others[:WARM])
+    Path("/proc/self/clear_refs").write_text("5", encoding="ascii")  # the peak is that of now
     before, start = peak(), time.process_time()
     try:
         knowledge = ox.Knowledge(log, threads=1)
@@ -169,16 +175,31 @@ def markdown(found: dict[str, Any]) -> str:
     seconds = ("read (s)", "certify 1,000 (s)", "arrays once (s)", "one QR (s)", "read / arrays")
     heads = ["data", "answers", "features", "rows", *seconds, "peak (MB)", "arrays (MB)", "undecided", "wrong"]
     lines = ["| " + " | ".join(heads) + " |", "|---|---|" + "--:|" * (len(heads) - 2)]
-    for r in found["cells"]:
-        first = r["data"], r["answers"], r["features"], f"{r['rows']:,}"
-        once = ["" if r[key] is None else short(r[key]) for key in ("arrays", "qr")]
-        if r["read"] is None:
-            row = [*first, r["failed"] or f"> {r['limit']:.0f}", "", *once, "", "", "", "", ""]
-        else:
-            sizes = f"{r['read'] / max(r['arrays'], 1e-6):.0f}", f"{r['peak']:.0f}", f"{r['size']:.0f}"
-            row = [*first, short(r["read"]), short(r["certified"]), *once, *sizes, r["undecided"], r["wrong"]]
-        lines.append("| " + " | ".join(map(str, row)) + " |")
+    lines += ["| " + " | ".join(line(r)) + " |" for r in found["cells"]]
     return "\n".join([*lines, "", described(found["machine"])])
+
+
+def line(r: dict[str, Any]) -> list[str]:
+    """A row of it."""
+    first = [r["data"], r["answers"], str(r["features"]), f"{r['rows']:,}"]
+    once = ["" if r[key] is None else short(r[key]) for key in ("arrays", "qr")]
+    if r["read"] is None:
+        return [*first, r["failed"] or f"> {r['limit']:.0f}", "", *once, "", "", "", "", ""]
+    sizes = f"{r['read'] / max(r['arrays'], 1e-6):.0f}", f"{r['peak']:.0f}", f"{r['size']:.0f}"
+    return [*first, short(r["read"]), short(r["certified"]), *once, *sizes, str(r["undecided"]), str(r["wrong"])]
+
+
+def in_docs(found: dict[str, Any]) -> str:
+    """The long ones, and the real ones."""
+    return markdown(found | {"cells": [r for r in found["cells"] if r["rows"] >= LONG or r["data"] in TARGETS]})
+
+
+def pages(found: dict[str, Any]) -> dict[Path, str]:
+    """What the pages should say."""
+    return {
+        RESULTS / "long_logs.md": f"# Long logs, read\n\n{markdown(found)}\n",
+        DOCS: quoted(in_docs(found), DOCS.read_text(encoding="utf-8"), "long_logs.py"),
+    }
 
 
 def main() -> None:
@@ -193,9 +214,13 @@ def main() -> None:
         "--limit", type=float, default=600.0, help="seconds of a cell, besides those that its log takes to make"
     )
     parser.add_argument("--dry", action="store_true")
+    parser.add_argument("--check", action="store_true")
     options = parser.parse_args()
     recorded = RESULTS / "long_logs.json"
     kept: dict[str, Any] = json.loads(recorded.read_text(encoding="utf-8")) if recorded.exists() else {"cells": []}
+    if options.check:
+        stale = [path.name for path, text in pages(kept).items() if path.read_text(encoding="utf-8") != text]
+        sys.exit(f"{', '.join(stale)}: not what benchmarks/results/long_logs.json says" if stale else None)
     by_cell = {(r["data"], r["answers"], r["features"], r["rows"]): r for r in kept["cells"]}
     for cell in cells(options.data, options.answers, options.features, options.rows):
         entry = asdict(cell) | asdict(measured(cell, options.limit)) | {"limit": options.limit}
@@ -204,7 +229,8 @@ def main() -> None:
         found = {"cells": list(by_cell.values()), "machine": machine()}
         if not options.dry:
             recorded.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
-            (RESULTS / "long_logs.md").write_text(f"# Long logs, read\n\n{markdown(found)}\n", encoding="utf-8")
+            for path, text in pages(found).items():
+                path.write_text(text, encoding="utf-8")
 
 
 if __name__ == "__main__":
