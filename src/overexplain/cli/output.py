@@ -69,7 +69,12 @@ def bar(doing: str) -> Iterator[Callable[[str, int, int], None]]:
     console = Console(stderr=True)
     with Progress(*columns, console=console, transient=True, speed_estimate_period=FORECAST_FROM) as progress:
         task = progress.add_task(doing, total=None)
-        yield lambda doing, done, total: progress.update(task, description=doing, completed=done, total=total)
+
+        def show(doing: str, done: int, total: int) -> None:
+            is_new = doing != progress.tasks[0].description  # other work is shown at once, however soon it is done
+            progress.update(task, description=doing, completed=done, total=total, refresh=is_new)
+
+        yield show
 
 
 @contextmanager

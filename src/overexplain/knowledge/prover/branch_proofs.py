@@ -7,12 +7,12 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import final
 
-from overexplain.knowledge.checker import Answer, Bound, Branch, Branched, Context, Fact, Term, fact_of
+from overexplain.knowledge.checker import Answer, Bound, Branch, Branched, Context, Fact, Term
 from overexplain.knowledge.enclosures import Evidence
 from overexplain.knowledge.facts import Secret
 from overexplain.knowledge.prover.branch_and_bound import BranchAndBound, Draft, Node
 from overexplain.knowledge.prover.stage import Proof
-from overexplain.knowledge.prover.written import Writer
+from overexplain.knowledge.prover.written import Key, Writer
 
 ZERO, ONE = Fraction(0), Fraction(1)
 BITS = 64
@@ -32,6 +32,7 @@ class BranchProofs:
         self._payer, self._unit, self._spec = at, unit.spec, method.norm.spec
         self._offset = prover.p if method.shape.frame else 0
         self._before: tuple[tuple[Bound, ...], Context] | None = None
+        self._facts: dict[Key, Fact] = {}
 
     def _root(self) -> tuple[tuple[Bound, ...], Context]:
         """(the bounds that steps and rows make, what is known by them)."""
@@ -73,23 +74,27 @@ class BranchProofs:
         found: list[Bound] = []
         for k, sign, draft in node.bounds:
             index = k + self._offset
-            terms = self._terms(draft, context.along(index, sign, self.method.prover.p), context)
-            value = _rounded_down(self._gained(terms, context))
+            writer = self._writer(draft, context.along(index, sign, self.method.prover.p), context)
+            terms = tuple(writer.terms(self._payer))
+            value = _rounded_down(self._gained(writer, terms))
             found.append(Bound(index, sign, value, terms))
             context = context.tightened(index, sign, value)
         return tuple(found), context
 
-    def _terms(self, draft: Draft, claim: Sequence[Fraction], context: Context) -> tuple[Term, ...]:
+    def _writer(self, draft: Draft, claim: Sequence[Fraction], context: Context) -> Writer:
         proof = Proof(1, draft.rows, draft.weights, draft.omega, draft.value)
         beside = [replace(term, weight=Fraction(weight)) for term, weight in draft.beside]
         prover = self.method.prover
-        return tuple(Writer(prover, self._answers, self._evidence, claim, proof, context, beside).terms(self._payer))
+        return Writer(prover, self._answers, self._evidence, claim, proof, context, beside, self._facts)
 
-    def _gained(self, terms: Sequence[Term], context: Context) -> Fraction:
+    def _terms(self, draft: Draft, claim: Sequence[Fraction], context: Context) -> tuple[Term, ...]:
+        return tuple(self._writer(draft, claim, context).terms(self._payer))
+
+    def _gained(self, writer: Writer, terms: Sequence[Term]) -> Fraction:
         """What the terms leave of the unit's length."""
         total = ZERO
         for term in terms:
-            for length, factor in fact_of(self._answers, term, self._evidence, context=context).rights:
+            for length, factor in writer.fact(term).rights:
                 total += term.weight * factor if length == self._unit else ZERO
         return total
 

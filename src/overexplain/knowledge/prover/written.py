@@ -33,6 +33,8 @@ ZERO, ONE = Fraction(0), Fraction(1)
 ALL = slice(None)
 Key = tuple[str, int, int, int | None]
 """The name of a fact, its row, its sign, and the entry it is about."""
+OF_ROWS = ("side", "plane", "steepest", "entry", "flips", "reach")
+"""Facts that say the same at every place of a proof."""
 T = TypeVar("T")
 FAR = 300
 """The power of 2 above which squares are not computed."""
@@ -135,7 +137,8 @@ def by_one_step(
 class Writer:
     """The terms that add up to a claim, a form over (a, b); `beside` are some of them, with their weights, that no row stands for.
 
-    `context` has the box that chords are measured in, and what else holds at this place of a proof.
+    `context` has the box that chords are measured in, and what else holds at this place of a proof; `facts` are what rows say
+    anywhere in it, as far as another writer has asked.
     """
 
     def __init__(
@@ -147,8 +150,10 @@ class Writer:
         proof: Proof,
         context: Context | None,
         beside: Sequence[Term] = (),
+        facts: dict[Key, Fact] | None = None,
     ) -> None:
         self.prover, self.answers, self.evidence = prover, answers, evidence
+        self._facts = {} if facts is None else facts
         self.claim, self._context = list(claim), context
         self.beside = [(term, fact_of(answers, term, evidence, context=context)) for term in beside]
         self.weights: dict[Key, Fraction] = {}
@@ -246,7 +251,18 @@ class Writer:
         return [-answer.label * v for v in answer.step]
 
     def _fact(self, key: Key) -> Fact:
-        return fact_of(self.answers, self._term(key, ONE), self.evidence, context=self._context)
+        if key not in self._facts:
+            found = fact_of(self.answers, self._term(key, ONE), self.evidence, context=self._context)
+            if key[0] not in OF_ROWS:
+                return found
+            self._facts[key] = found
+        return self._facts[key]
+
+    def fact(self, term: Term) -> Fact:
+        """What a term of the list says."""
+        if term.row is not None and term.fact in OF_ROWS:
+            return self._fact((term.fact, term.row, term.sign, term.index))
+        return fact_of(self.answers, term, self.evidence, context=self._context)
 
     def _left(self, key: Key) -> Sequence[Fraction]:
         if key not in self._lefts:
@@ -254,9 +270,7 @@ class Writer:
             if key[0] == "plane" and answer.explanation is not None and key[1] not in self._robust:
                 self._lefts[key] = form(answer.whole_explanation, key[2])
             else:
-                self._lefts[key] = fact_of(
-                    self.answers, self._term(key, ONE), self.evidence, context=self._context
-                ).left
+                self._lefts[key] = self._fact(key).left
         return self._lefts[key]
 
     def _term(self, key: Key, weight: Fraction) -> Term:
@@ -372,7 +386,7 @@ class Writer:
             return {}
         totals: dict[int, Fraction] = {}
         for term in terms:
-            for length, factor in fact_of(self.answers, term, self.evidence, context=self._context).rights:
+            for length, factor in self.fact(term).rights:
                 number = self.prover.number_of(length)
                 if number is not None:
                     totals[number] = totals.get(number, ZERO) + term.weight * factor
