@@ -33,7 +33,7 @@ TRIES = 3
 """A case that provers left open so often is left undecided: no others take as long."""
 
 
-BY_CASES = 64
+BY_CASES = 128
 """Questions of an order that may be answered by cases, which take up to a second where all else takes microseconds."""
 
 
