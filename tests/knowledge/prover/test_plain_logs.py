@@ -137,3 +137,15 @@ def test_whatever_the_terms(seed: int) -> None:
             none.proof.verify(log)
         else:
             checked(log, verdicts)
+
+
+def test_models_of_a_log_that_says_nothing_have_a_normal() -> None:
+    log = ox.QueryLog()
+    log.add_explanation([[1.0, -3.0]], [[1.0, -0.5]], mechanism=ox.Mechanism(None, domain=ox.Domain(2)))
+    verdicts = ox.Knowledge(log).certify([[0.0, 0.0], [1.0, -3.0]])
+    assert verdicts.counts()["UNKNOWN"] == 2
+    for i in range(2):
+        shown = verdicts.proof(i)
+        assert any(shown.yes.normal)
+        assert any(shown.no.normal)
+        shown.verify(log)

@@ -67,6 +67,10 @@ class _Point:
             return Evidence(BOUNDARY, weights, prover.reduction.over_equalities({}, [-v for v in self.target]))
         if not len(prover.live):  # equalities alone: either side is open
             lean = list(self.inner)
+            for k, v in enumerate(self.inner):
+                if any(prover.model(lean)[0]):
+                    break
+                lean[k] += 1 if v >= 0 else -1  # the form is about the offset alone, and a = 0 is no model
             return Evidence(UNKNOWN, models=(prover.model(lean), prover.model([-v for v in lean])))
         quick = self._quick()
         if quick is not None:
