@@ -291,6 +291,14 @@ def test_answers_of_two_balls_have_models_that_are_as_long_as_both_say(kind: str
     assert (verdicts.codes[sure] == plane.labels(rows[10:])[sure]).all()
     unknown = np.flatnonzero(verdicts.codes == UNKNOWN)
     assert len(unknown) > 5
+    prover = ox.Knowledge(log, threads=1)._known.prover
+    assert prover is not None
+    assert prover._measured is not None
+    together = prover._measured.together
+    assert together is not None
+    odd = np.full((3, prover._measured.ties.size), [[np.nan], [1e308], [0.0]])
+    odd[1:, together._crossings[0].unit] = 1e-320, 1.0
+    assert np.isfinite(together.near(odd)).all()
     for i in unknown[:5]:
         verdicts.proof(int(i)).verify(log)
 

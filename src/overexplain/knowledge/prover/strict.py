@@ -30,8 +30,8 @@ LOOSE = 64
 """Models with less of s than ‖a‖* that one search may add."""
 PULLS, RAYS = 40, 256
 """Cuts that bring the middle to where there is more of s than ‖a‖*, and rays that are sent from there."""
-NEWTON_STEPS, NEWTON_REACH = 8, 0.7
-"""Steps of Newton's method, and how far from the middle it starts, where 1 is inside of all rows."""
+NEWTON_STEPS, NEWTON_REACH, FAR = 8, 0.7, 1e100
+"""Steps of Newton's method, how far from the middle it starts, where 1 is inside of all rows, and where it has lost its way."""
 INSIDE = 1 - 1e-6
 """How far rays go, as a share of the way to the first row."""
 
@@ -186,18 +186,26 @@ class Together:
         ends = core.cone.z0 + NEWTON_REACH * rays / np.linalg.norm(rays, axis=1, keepdims=True)
         return self.near(np.vstack([core.cone.z0, ends]) @ core.lift.T)
 
+    @np.errstate(all="ignore")
     def near(self, models: FloatArray) -> FloatArray:
         """What Newton's method makes of models of the unknowns: the shortest steps in the round coordinates of the core."""
         core, unit = self._rows.core, self._crossings[0].unit
         if core is None or not len(models):
             return models[:0]
         models = models[models[:, unit] > 0]
-        z = np.linalg.lstsq(core.lift, (models / models[:, unit, None]).T, rcond=None)[0].T
+        models = models / models[:, unit, None]
+        z = np.linalg.lstsq(core.lift, models[np.abs(models).max(axis=1) < np.inf].T, rcond=None)[0].T
         for _ in range(NEWTON_STEPS):
             models = z @ core.lift.T
+            kept = np.abs(models).max(axis=1) < FAR
+            z, models = z[kept], models[kept]
+            if not len(z):
+                break
             off = np.column_stack([models[:, unit] - 1, *(c.excess(models) for c in self._crossings)])
             slopes = np.stack(
                 [np.tile(core.lift[unit], (len(z), 1)), *(c.slopes(models, core.lift) for c in self._crossings)], axis=1
             )
-            z = z - np.einsum("nij,nj->ni", np.linalg.pinv(slopes), off)
+            # An a of 0 has no longest direction.
+            kept = np.isfinite(off).all(axis=1) & np.isfinite(slopes).all(axis=(1, 2))
+            z = z[kept] - np.einsum("nij,nj->ni", np.linalg.pinv(slopes[kept]), off[kept])
         return np.asarray(z @ core.lift.T)
